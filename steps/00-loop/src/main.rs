@@ -23,7 +23,7 @@ async fn main() -> ExitCode {
     match converse().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            screen::notes(&format!("stopped: {error:#}"));
+            screen::fails(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
