@@ -67,9 +67,7 @@ fn tools() -> Value {
         "description": "Reads a text file of the project.",
         "input_schema": {
             "type": "object",
-            "properties": {
-                "path": { "type": "string", "description": "The file, seen from the current folder" },
-            },
+            "properties": { "path": { "type": "string", "description": "The file's path" } },
             "required": ["path"],
         },
     }])

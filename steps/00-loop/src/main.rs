@@ -48,9 +48,8 @@ fn lines_of_the_user() -> mpsc::UnboundedReceiver<String> {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_string();
-            if sender.send(line).is_err() {
-                break;
-            }
+            // Nobody receives only when the program is about to end, and this thread with it.
+            let _ = sender.send(line);
         }
     });
     receiver

@@ -77,27 +77,20 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_reply_cut_by_max_tokens_is_an_error_though_it_holds_a_call() {
-    let call = json!([{"type": "tool_use", "id": "t", "name": "read_file", "input": {}}]);
-    let error = usable(reply("max_tokens", call)).unwrap_err().to_string();
-    assert!(error.contains("cut at 16000 tokens"), "{error}");
-}
-
-#[test]
-fn an_empty_reply_is_an_error() {
-    for content in [json!([]), json!([{"type": "text", "text": " \n"}])] {
-        let error = usable(reply("end_turn", content)).unwrap_err().to_string();
-        assert!(error.contains("empty"), "{error}");
+fn a_cut_reply_is_an_error_though_it_holds_a_call() {
+    for reason in ["max_tokens", "model_context_window_exceeded"] {
+        let call = json!([{"type": "tool_use", "id": "t", "name": "read_file", "input": {}}]);
+        let error = usable(reply(reason, call)).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("the model's reply is cut ({reason})")), "{error}");
     }
 }
 
 #[test]
-fn a_refusal_and_a_full_window_are_named() {
-    let text = json!([{"type": "text", "text": "I"}]);
-    let refusal = usable(reply("refusal", text.clone())).unwrap_err().to_string();
-    assert!(refusal.contains("refused"), "{refusal}");
-    let full = usable(reply("model_context_window_exceeded", text)).unwrap_err().to_string();
-    assert!(full.contains("no longer fits"), "{full}");
+fn an_empty_reply_is_an_error_that_names_its_stop_reason() {
+    for content in [json!([]), json!([{"type": "text", "text": " \n"}])] {
+        let error = usable(reply("refusal", content)).unwrap_err().to_string();
+        assert!(error.contains("empty, no text and no call (refusal)"), "{error}");
+    }
 }
 
 #[test]

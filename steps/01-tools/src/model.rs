@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -47,62 +47,50 @@ impl Model {
 
     /// Sends the conversation, and the tools the model may call; returns its message.
     pub async fn ask(&self, messages: &[Message], tools: &[Tool]) -> Result<Message> {
+        let request = json!({
+            "model": self.name, "max_tokens": MAX_TOKENS, "tools": tools, "messages": messages,
+        });
         let response = self
             .http
             .post(&self.url)
             .header("x-api-key", &self.key)
             .header("anthropic-version", "2023-06-01")
-            .json(&json!({
-                "model": self.name,
-                "max_tokens": MAX_TOKENS,
-                "tools": tools,
-                "messages": messages,
-            }))
+            .json(&request)
             .send()
             .await
             .with_context(|| format!("the model at {} cannot be reached", self.url))?;
         let status = response.status();
         let body = response.text().await.context("the model's reply broke off on the way")?;
         if !status.is_success() {
-            bail!("the model answered {status}: {}", what_the_api_says(&body));
+            bail!("the model answered {status}: {}", gist(&body));
         }
         let reply = serde_json::from_str(&body)
-            .with_context(|| format!("the model's reply is not a message: {}", excerpt(&body)))?;
+            .with_context(|| format!("the model's reply is not a message: {}", gist(&body)))?;
         usable(reply)
     }
 }
 
 /// The reply as a message, or why the loop cannot go on with it.
 fn usable(mut reply: Reply) -> Result<Message> {
+    let reason = reply.stop_reason.unwrap_or_default();
+    if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
+        bail!("the model's reply is cut ({reason}), and a call in it may be torn: ask for less");
+    }
     // The API refuses an empty text when it is sent back, but some models produce one.
     reply.content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
-    match reply.stop_reason.as_deref() {
-        Some("max_tokens") => Err(anyhow!(
-            "the reply was cut at {MAX_TOKENS} tokens (max_tokens), so a call in it may be torn: \
-             ask for less at once"
-        )),
-        Some("model_context_window_exceeded") => {
-            Err(anyhow!("the conversation no longer fits into the model: start a new one"))
-        }
-        Some("refusal") => Err(anyhow!("the model refused to answer (stop reason: refusal)")),
-        _ if reply.content.is_empty() => {
-            Err(anyhow!("the model's reply is empty: no text and no call; ask again"))
-        }
-        _ => Ok(Message { role: Role::Assistant, content: reply.content }),
+    if reply.content.is_empty() {
+        bail!("the model's reply is empty, no text and no call ({reason}): ask again");
     }
+    Ok(Message { role: Role::Assistant, content: reply.content })
 }
 
-/// Type and message of an error body, or the body's beginning where it has another form.
-fn what_the_api_says(body: &str) -> String {
+/// Type and message of an error body; the beginning of a body that has another form.
+fn gist(body: &str) -> String {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     match (value["error"]["type"].as_str(), value["error"]["message"].as_str()) {
         (Some(kind), Some(message)) => format!("{kind}: {message}"),
-        _ => excerpt(body),
+        _ => body.chars().take(300).collect(),
     }
-}
-
-fn excerpt(body: &str) -> String {
-    body.chars().take(300).collect()
 }
 
 #[cfg(test)]
