@@ -35,14 +35,14 @@ async fn an_unknown_tool_is_answered_with_those_there_are() {
 
 #[tokio::test]
 async fn every_tool_that_is_offered_is_run() {
-    let (_folder, tools) = project(&[("a", "")]);
-    let input =
-        json!({"path": "a", "content": "", "pattern": "x", "command": "true", "glob": null});
+    let (_folder, tools) = project(&[]);
     for tool in tools.offered() {
-        let fields = tool.input_schema["properties"].as_object().unwrap();
-        let mut input = input.clone();
-        input.as_object_mut().unwrap().retain(|name, _| fields.contains_key(name));
-        result(&tools, &tool.name, input).await;
+        let mut input = json!({});
+        for field in tool.input_schema["required"].as_array().unwrap() {
+            input[field.as_str().unwrap()] = json!("true");
+        }
+        let outcome = format!("{:?}", tools.run(&tool.name, &input).await);
+        assert!(!outcome.contains("nothing here runs it"), "{}: {outcome}", tool.name);
     }
 }
 
