@@ -1,5 +1,6 @@
 //! What every step shares: the stage, the switches and the screen.
 
+pub mod diff;
 pub mod process;
 pub mod screen;
 
