@@ -12,7 +12,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn step(name: &str) -> Step {
-    Step::read(&folder(name)).unwrap()
+    Step::read(&folder(name)).expect("the fixture is there")
 }
 
 fn shown(style: &Style) -> String {
