@@ -52,7 +52,10 @@ fn every_help_text_says_what_the_command_does() {
         let out = lesson(dir.path(), &words);
         assert_eq!(out.status.code(), Some(0), "{name}");
         let snapshot = format!("help_{}", if name.is_empty() { "all" } else { name });
-        insta::assert_snapshot!(snapshot, text(&out.stdout));
+        let help = text(&out.stdout);
+        let widest = help.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{name} has a line of {widest:?} columns");
+        insta::assert_snapshot!(snapshot, help);
     }
 }
 

@@ -78,7 +78,7 @@ fn switches() -> Command {
     Command::new("lesson")
         .about("The workshop of the course: judges programs and steps by their scenes.")
         .after_help(
-            "Exit codes: 0 all is as it should be, 1 something is not, 2 it could not be tried.",
+            "Exit codes: 0 all as it should be, 1 something is not, 2 it could not be tried.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -87,9 +87,9 @@ fn switches() -> Command {
             Command::new("matrix")
                 .about("Plays every scene on every step")
                 .long_about(
-                    "Plays every scene on every step.\n\nThe scene of a step must hold on that \
-                     step and on every later one. On the step before it must fail, by the rule \
-                     that it names in `proves`.",
+                    "Plays every scene on every step.\n\n\
+                     The scene of a step must hold on that step and on every later one. On the\n\
+                     step before it must fail, by the rule that it names in `proves`.",
                 )
                 .arg(flag("json", "Print the table as JSON")),
         )
@@ -113,12 +113,12 @@ fn check_switches() -> Command {
     Command::new("check")
         .about("Judges a program, in any language, by a step's scene")
         .long_about(
-            "Judges a program, in any language, by a step's scene.\n\nThe program reads the \
-             user's lines from standard input, writes to standard output, and talks to the model \
-             that ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY and ANTHROPIC_MODEL name. It runs in a \
-             temporary copy of the scene's workspace, so arguments that name a file of the \
-             current folder are made absolute. Rules about the wording of the steps' own screen \
-             are left out.",
+            "Judges a program, in any language, by a step's scene.\n\n\
+             The program reads the user's lines from standard input, writes to standard\n\
+             output, and talks to the model that ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY and\n\
+             ANTHROPIC_MODEL name. It runs in a temporary copy of the scene's workspace, so\n\
+             arguments that name a file of the current folder are made absolute. Rules\n\
+             about the wording of the steps' own screen are left out.",
         )
         .after_help("Example: lesson check 00 -- python3 my_agent.py")
         .arg(step_argument())
@@ -140,10 +140,10 @@ fn mutate_switches() -> Command {
     Command::new("mutate")
         .about("Breaks each claim of the steps on purpose, and sees that it is noticed")
         .long_about(
-            "Breaks each claim of the steps on purpose, and sees that it is noticed.\n\nEach \
-             mutation of steps/*/mutations.toml is applied to a copy of the repository in \
-             target/mutate, one after the other. The scene or the test that it names must then \
-             fail. One run at a time: two would share the copy.",
+            "Breaks each claim of the steps on purpose, and sees that it is noticed.\n\n\
+             Each mutation of steps/*/mutations.toml is applied to a copy of the repository\n\
+             in target/mutate, one after the other. The scene or the test that it names must\n\
+             then fail. One run at a time: two would share the copy.",
         )
         .arg(
             Arg::new("steps")
