@@ -241,10 +241,14 @@ fn place(hunk: &[Row], items: &[Item]) -> Option<String> {
 }
 
 fn fold_rows(out: &mut String, rows: &[Row], items: &[Item], style: &Style) {
-    if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
-        let names = inside(items, &(first.place..last.place + 1));
-        fold(out, rows.len(), "", &names, style);
-    }
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
+    let names = inside(items, &(first.place..last.place + 1));
+    let around = around(items, first.place);
+    let what = match around.last() {
+        Some(item) if names.is_empty() => format!("of {}", item.name),
+        _ => String::new(),
+    };
+    fold(out, rows.len(), &what, &names, style);
 }
 
 /// `⋯ 41 lines: fn ask, fn send`, with as many names as fit.

@@ -59,3 +59,45 @@ fn remove_others(dir: &Path, wanted: &HashSet<PathBuf>) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(dir: &Path, words: &[&str]) {
+        let done = std::process::Command::new("git").args(words).current_dir(dir).output();
+        assert!(done.expect("git is there").status.success(), "git {words:?}");
+    }
+
+    #[tokio::test]
+    async fn a_copy_has_what_git_would_commit_and_loses_what_is_gone() {
+        let (root, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let write = |name: &str, text: &str| {
+            let file = root.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        git(root.path(), &["init", "-q"]);
+        write(".gitignore", "/target\n");
+        write("src/kept.rs", "one");
+        write("src/gone.rs", "gone");
+        write("target/built", "built");
+        git(root.path(), &["add", "."]);
+        write("new.rs", "new");
+        sync(root.path(), copy.path()).await.unwrap();
+        let has = |name: &str| copy.path().join(name).exists();
+        assert_eq!(
+            ["src/kept.rs", "src/gone.rs", "new.rs", "target"].map(has),
+            [true, true, true, false]
+        );
+
+        let before = std::fs::metadata(copy.path().join("new.rs")).unwrap().modified().unwrap();
+        std::fs::remove_file(root.path().join("src/gone.rs")).unwrap();
+        std::fs::write(copy.path().join("src/kept.rs"), "broken").unwrap();
+        sync(root.path(), copy.path()).await.unwrap();
+        assert!(!has("src/gone.rs"));
+        assert_eq!(std::fs::read_to_string(copy.path().join("src/kept.rs")).unwrap(), "one");
+        let after = std::fs::metadata(copy.path().join("new.rs")).unwrap().modified().unwrap();
+        assert_eq!(before, after, "what has not changed is not written anew");
+    }
+}

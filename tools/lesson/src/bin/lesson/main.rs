@@ -77,9 +77,7 @@ fn seed(given: &ArgMatches) -> Option<u64> {
 fn switches() -> Command {
     Command::new("lesson")
         .about("The workshop of the course: judges programs and steps by their scenes.")
-        .after_help(
-            "Exit codes: 0 all as it should be, 1 something is not, 2 it could not be tried.",
-        )
+        .after_help("Exit codes: 0 all is well, 1 something is not, 2 it could not be tried.")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(check_switches())
@@ -138,9 +136,9 @@ fn check_switches() -> Command {
 
 fn mutate_switches() -> Command {
     Command::new("mutate")
-        .about("Breaks each claim of the steps on purpose, and sees that it is noticed")
+        .about("Breaks each claim of a step on purpose, and sees that it is noticed")
         .long_about(
-            "Breaks each claim of the steps on purpose, and sees that it is noticed.\n\n\
+            "Breaks each claim of a step on purpose, and sees that it is noticed.\n\n\
              Each mutation of steps/*/mutations.toml is applied to a copy of the repository\n\
              in target/mutate, one after the other. The scene or the test that it names must\n\
              then fail. One run at a time: two would share the copy.",

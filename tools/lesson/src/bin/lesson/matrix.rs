@@ -45,7 +45,7 @@ pub async fn run(repo: &Repo, as_json: bool) -> Result<bool> {
     let text = if as_json {
         format!("{:#}\n", table_as_json(&repo.steps, &proves, &cells, &broken))
     } else {
-        table(&repo.steps, &cells, &broken)
+        table(&repo.steps, &proves, &cells, &broken)
     };
     say(&text);
     Ok(broken.is_empty())
@@ -110,10 +110,9 @@ fn broken(cell: &Cell, steps: &[Step], proves: &[Option<String>]) -> Option<Stri
     }
 }
 
-fn table(steps: &[Step], cells: &[Cell], broken: &[String]) -> String {
-    let names: Vec<&str> =
-        cells.iter().flat_map(|cell| cell.failed.first()).map(|f| f.0.as_str()).collect();
-    let wide = names.iter().map(|name| name.chars().count() + 2).max().unwrap_or(0).max(6) + 2;
+fn table(steps: &[Step], proves: &[Option<String>], cells: &[Cell], broken: &[String]) -> String {
+    let marks: Vec<String> = cells.iter().map(|cell| mark(cell, &proves[cell.scene])).collect();
+    let wide = marks.iter().map(|mark| mark.chars().count()).max().unwrap_or(0).max(6) + 2;
     let mut text = format!("{:<18}", "scene");
     for step in steps {
         let _ = write!(text, "{:<wide$}", step.package());
@@ -121,13 +120,14 @@ fn table(steps: &[Step], cells: &[Cell], broken: &[String]) -> String {
     text = text.trim_end().to_string() + "\n";
     for (scene, of) in steps.iter().enumerate() {
         let mut line = format!("{:<18}", of.folder);
-        for cell in cells.iter().filter(|cell| cell.scene == scene) {
-            let _ = write!(line, "{:<wide$}", mark(cell));
+        for (_, mark) in cells.iter().zip(&marks).filter(|(cell, _)| cell.scene == scene) {
+            let _ = write!(line, "{mark:<wide$}");
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }
     if broken.is_empty() {
-        text += "\nEvery scene fails on the step before its own, by the rule that it names, and holds from its own on.\n";
+        text += "\nEvery scene holds from its own step on, and fails on the one before by the rule\n\
+                 that it names.\n";
     } else {
         text += "\nBroken:\n";
         for why in broken {
@@ -137,10 +137,14 @@ fn table(steps: &[Step], cells: &[Cell], broken: &[String]) -> String {
     text
 }
 
-/// `✓`, `✗ rule` where it matters, `·` on the steps before.
-fn mark(cell: &Cell) -> String {
-    match cell.failed.first() {
-        _ if cell.error.is_some() => "✗ !".to_string(),
+/// `✓`, `✗ rule` on the step before (the named rule, if it is among those that failed), `·` on
+/// still earlier ones.
+fn mark(cell: &Cell, proves: &Option<String>) -> String {
+    if cell.error.is_some() {
+        return "✗ not run".to_string();
+    }
+    let named = cell.failed.iter().find(|(name, _)| Some(name) == proves.as_ref());
+    match named.or(cell.failed.first()) {
         None => "✓".to_string(),
         Some(_) if cell.step + 1 < cell.scene => "·".to_string(),
         Some((name, _)) => format!("✗ {name}"),
@@ -170,4 +174,82 @@ fn table_as_json(
         })
         .collect();
     json!({ "cells": cells, "broken": broken })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps() -> Vec<Step> {
+        let folders = ["00-loop", "01-tools", "02-edit"];
+        folders.map(|folder| Step { dir: folder.into(), folder: folder.into() }).into()
+    }
+
+    fn proves() -> Vec<Option<String>> {
+        vec![None, Some("report".into()), Some("kept".into())]
+    }
+
+    fn cell(scene: usize, step: usize, failed: &[&str]) -> Cell {
+        let failed = failed.iter().map(|rule| (rule.to_string(), "it is not so".into())).collect();
+        Cell { scene, step, seed: 7, failed, requests: 3, error: None }
+    }
+
+    /// As it should be.
+    fn good() -> Vec<Cell> {
+        let fails = |scene, step| match (scene, step) {
+            (1, 0) => vec!["script", "report"],
+            (2, 1) => vec!["kept"],
+            (2, 0) => vec!["answer"],
+            _ => vec![],
+        };
+        let places = (0..3).flat_map(|scene| (0..3).map(move |step| (scene, step)));
+        places.map(|(scene, step)| cell(scene, step, &fails(scene, step))).collect()
+    }
+
+    fn why(cell: Cell) -> String {
+        broken(&cell, &steps(), &proves()).unwrap_or_default()
+    }
+
+    #[test]
+    fn nothing_is_broken_where_each_scene_fails_just_before_its_step() {
+        let cells = good();
+        let found: Vec<String> =
+            cells.iter().filter_map(|cell| broken(cell, &steps(), &proves())).collect();
+        assert_eq!(found, [""; 0]);
+        insta::assert_snapshot!(table(&steps(), &proves(), &cells, &found));
+    }
+
+    #[test]
+    fn a_scene_must_hold_on_its_own_step_and_on_later_ones() {
+        let said = "scene 00-loop on step02 must hold, and answer failed (seed 7): it is not so";
+        assert_eq!(why(cell(0, 2, &["answer"])), said);
+        assert!(why(cell(1, 1, &["report"])).contains("must hold"));
+    }
+
+    #[test]
+    fn a_scene_must_fail_on_the_step_before_by_the_rule_that_it_names() {
+        assert!(why(cell(2, 1, &[])).contains("must fail, and it holds"));
+        let said = "scene 02-edit on step01 must fail by the rule kept, and fails by tests, script instead";
+        assert_eq!(why(cell(2, 1, &["tests", "script"])), said);
+    }
+
+    #[test]
+    fn a_scene_must_fail_on_every_step_before_but_there_by_any_rule() {
+        assert_eq!(why(cell(2, 0, &["answer"])), "");
+        assert!(why(cell(2, 0, &[])).contains("must fail, and it holds"));
+    }
+
+    #[test]
+    fn a_program_that_never_asks_the_model_proves_nothing() {
+        let mute = Cell { requests: 0, ..cell(2, 1, &["kept"]) };
+        assert!(why(mute).contains("fails before it asks the model"));
+        let gone = Cell { error: Some("no such file".into()), ..cell(2, 0, &[]) };
+        assert!(why(gone).contains("could not be played: no such file"));
+    }
+
+    #[test]
+    fn a_scene_after_the_first_must_name_the_rule_that_it_proves() {
+        let found = broken(&cell(1, 0, &["report"]), &steps(), &[None, None, None]);
+        assert!(found.is_some_and(|why| why.contains("must name in `proves`")));
+    }
 }

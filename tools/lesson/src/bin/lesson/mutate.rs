@@ -47,7 +47,7 @@ pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool>
     for (folder, all) in &chosen {
         say(&format!("{folder}\n"));
         if all.is_empty() {
-            say(&format!("  – it has no mutations.toml: nothing is proved\n"));
+            say("  – it has no mutations.toml: nothing is proved\n");
             continue;
         }
         let step = bench.repo.step(folder)?.clone();
