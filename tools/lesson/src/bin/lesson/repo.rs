@@ -134,6 +134,13 @@ pub fn cargo(dir: &Path) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(dir).stdin(Stdio::null()).kill_on_drop(true);
+    // What `cargo run` told us about ourselves: build scripts that look at it would run again.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
