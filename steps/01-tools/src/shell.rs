@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, bail};
 use lesson::process;
 use tokio::sync::oneshot;
 
@@ -61,15 +61,11 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
             "{}, and something it started still runs in the background\n{text}",
             outcome(status?)
         )),
-        (Err(_), false) => Err(anyhow!("{}, with everything it had started\n{text}", late(limit))),
+        (Err(_), false) => bail!("stopped after {limit:?}, with everything it had started\n{text}"),
         (Err(_), true) => {
-            Err(anyhow!("{}, but something it started still runs\n{text}", late(limit)))
+            bail!("stopped after {limit:?}, but something it started still runs\n{text}")
         }
     }
-}
-
-fn late(limit: Duration) -> String {
-    format!("not done after {} ms, so it was ended", limit.as_millis())
 }
 
 fn outcome(status: std::process::ExitStatus) -> String {

@@ -59,7 +59,7 @@ impl Edits {
     /// Replaces the one place where `old` stands. The result is the change as a diff.
     pub fn replace(&self, path: &Path, name: &str, old: &str, new: &str) -> Result<String> {
         if old.is_empty() {
-            bail!("`old_text` is empty; say which text is to be replaced");
+            bail!("`old_text` is empty\nsay which text is to be replaced");
         }
         self.change(path, name, |before| {
             let view = with_line_feeds(before);
@@ -101,16 +101,16 @@ impl Edits {
         let path = fs::canonicalize(path).map_err(|error| explained(error, path, name))?;
         let kind = fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
         if kind.len() > MAX_EDITED {
-            bail!("`{name}` is longer than {MAX_EDITED} bytes; change it with run_shell");
+            bail!("`{name}` is longer than {MAX_EDITED} bytes\nchange it with run_shell");
         }
         // A rename would replace the file all the same.
         if kind.permissions().readonly() {
-            bail!("`{name}` is read-only; ask the user to permit the change, or go without it");
+            bail!("`{name}` is read-only\nask the user to permit the change, or go without it");
         }
         let content = fs::read(&path).map_err(|error| explained(error, &path, name))?;
         as_it_was_read(read.get(&path), &content, name)?;
         let before = String::from_utf8(content).with_context(|| {
-            format!("`{name}` is not UTF-8, and an edit would harm it; run_shell may have a way")
+            format!("`{name}` is not UTF-8, and an edit would harm it\nrun_shell may have a way")
         })?;
         let after = make(&before)?;
         if after == before {
@@ -129,11 +129,11 @@ impl Edits {
 /// The file must be known to the model, and hold what the model knows.
 fn as_it_was_read(known: Option<&u64>, content: &[u8], name: &str) -> Result<()> {
     let Some(known) = known else {
-        bail!("`{name}` was not read yet; read it first, to change what is there");
+        bail!("`{name}` was not read yet\nread it first, to change what is there");
     };
     if *known != hash_of(content) {
         bail!(
-            "`{name}` has changed since you read it, by someone else or by a command; read it again"
+            "`{name}` has changed since you read it\nsomeone else wrote it, or a command did: read it again"
         );
     }
     Ok(())
@@ -154,15 +154,15 @@ fn the_one_place(view: &str, old: &str, name: &str) -> Result<usize> {
         [at] => Ok(*at),
         [] => match nearly(view, old) {
             Some(line) => bail!(
-                "the text does not stand in `{name}` like that; line {line} differs in white space only"
+                "the text does not stand in `{name}` as you wrote it\nline {line} differs in white space only"
             ),
-            None => bail!("the text does not stand in `{name}`; read it again"),
+            None => bail!("the text does not stand in `{name}`\nread it again"),
         },
         _ => {
             let line_of = |at: &usize| (view[..*at].matches('\n').count() + 1).to_string();
             let lines: Vec<String> = places.iter().take(10).map(line_of).collect();
             bail!(
-                "the text stands {} times in `{name}` (lines {}); take more of the lines around the one you mean",
+                "the text stands {} times in `{name}` (lines {})\ntake more of the lines around the one you mean",
                 places.len(),
                 lines.join(", ")
             )

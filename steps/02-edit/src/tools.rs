@@ -31,8 +31,9 @@ const MAX_FILES: usize = 500;
 /// Matches shown by one `grep_search` (all are counted), and characters of each.
 const MAX_MATCHES: usize = 100;
 const MAX_MATCH_CHARS: usize = 300;
-/// Bytes of one file that `grep_search` looks at, and its time for all files.
+/// Bytes of one file that `grep_search` looks at.
 const MAX_SEARCHED: u64 = 20_000_000;
+/// Time for walking through the files, and for searching them.
 const SEARCH_TIME: Duration = Duration::from_secs(20);
 /// A file with a zero byte in this many at its beginning is no text. Git judges by the same.
 const BINARY_PROBE: usize = 8_000;
@@ -49,12 +50,13 @@ pub struct Tools {
     root: PathBuf,
     edits: Edits,
     offered: Vec<Tool>,
+    search_time: Duration,
 }
 
 impl Tools {
     /// Tools that work in this folder.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, edits: Edits::default(), offered: all_tools() }
+        Self { root, edits: Edits::default(), offered: all_tools(), search_time: SEARCH_TIME }
     }
 
     pub fn offered(&self) -> &[Tool] {
@@ -65,7 +67,7 @@ impl Tools {
     pub async fn run(&self, name: &str, input: &Value) -> Result<String> {
         let Some(tool) = self.offered.iter().find(|tool| tool.name == name) else {
             let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();
-            bail!("there is no tool {name}; there are: {}", names.join(", "));
+            bail!("there is no tool {name}\nthere are: {}", names.join(", "));
         };
         check_input(tool, input)?;
         match name {
@@ -80,17 +82,19 @@ impl Tools {
     }
 
     fn list_files(&self, input: &Value) -> Result<String> {
-        let mut files = self.files_below(input)?;
+        let started = Instant::now();
+        let mut files = self.files_below(input, started)?;
         let listed: Vec<String> =
             files.by_ref().take(MAX_FILES).map(|path| self.name_of(&path)).collect();
-        if listed.is_empty() {
-            return Ok("[no files; hidden and ignored ones are not listed]".to_string());
+        let mut lines = listed;
+        if lines.is_empty() {
+            lines.push("[no files; hidden and ignored ones are not listed]".to_string());
         }
-        let mut text = listed.join("\n");
         if files.next().is_some() {
-            text += &format!("\n[there are more than these {MAX_FILES}; use `path` or `glob`]");
+            lines.push(format!("[there are more than these {MAX_FILES}; use `path` or `glob`]"));
         }
-        Ok(text)
+        lines.extend(self.out_of_time(started));
+        Ok(lines.join("\n"))
     }
 
     /// The lines asked for, as they stand: no line numbers, so that a piece can be copied.
@@ -147,11 +151,7 @@ impl Tools {
         let started = Instant::now();
         let (mut shown, mut notes) = (Vec::new(), Vec::new());
         let (mut matches, mut files) = (0, 0);
-        for path in self.files_below(input)? {
-            if started.elapsed() > SEARCH_TIME {
-                notes.push(format!("[stopped after {SEARCH_TIME:?}; use `path` or `glob`]"));
-                break;
-            }
+        for path in self.files_below(input, started)? {
             let name = self.name_of(&path);
             // A binary file, or one that may not be read, holds nothing we could show.
             let Ok(file) = open_text(&path, &name) else { continue };
@@ -165,7 +165,8 @@ impl Tools {
         if matches > shown.len() {
             notes.push(format!("[only the first {MAX_MATCHES} are shown]"));
         }
-        let counts = format!("{matches} matches in {files} files");
+        notes.extend(self.out_of_time(started));
+        let counts = format!("matching lines: {matches}, files: {files}");
         Ok([vec![counts], shown, notes].concat().join("\n"))
     }
 
@@ -175,8 +176,13 @@ impl Tools {
         shell::run_shell(&self.root, text(input, "command"), limit).await
     }
 
-    /// The files below `path` that match `glob`, sorted, without hidden and ignored ones.
-    fn files_below(&self, input: &Value) -> Result<impl Iterator<Item = PathBuf>> {
+    /// The files below `path` that match `glob`, sorted, without hidden and ignored ones, until
+    /// the time is up.
+    fn files_below(
+        &self,
+        input: &Value,
+        started: Instant,
+    ) -> Result<impl Iterator<Item = PathBuf> + use<>> {
         let name = optional_text(input, "path").unwrap_or(".");
         let path = self.root.join(name);
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
@@ -190,9 +196,18 @@ impl Tools {
             .sort_by_file_name(std::ffi::OsStr::cmp)
             .build();
         // A folder that may not be read is skipped, like an ignored one.
-        Ok(walk.flatten().map(ignore::DirEntry::into_path).filter(move |path| {
+        let time = self.search_time;
+        let in_time = walk.flatten().take_while(move |_| started.elapsed() <= time);
+        Ok(in_time.map(ignore::DirEntry::into_path).filter(move |path| {
             path.is_file() && (globs.is_empty() || globs.matched(path, false).is_whitelist())
         }))
+    }
+
+    fn out_of_time(&self, started: Instant) -> Option<String> {
+        let time = self.search_time;
+        let note =
+            || format!("[stopped after {time:?}, not all was looked at; use `path` or `glob`]");
+        (started.elapsed() > time).then(note)
     }
 
     /// A path as the model writes it: from the root, with `/` on every platform.
@@ -231,7 +246,7 @@ fn open_text(path: &Path, name: &str) -> Result<BufReader<File>> {
     let mut file = BufReader::with_capacity(BINARY_PROBE, file);
     let start = file.fill_buf().map_err(|error| explained(error, path, name))?;
     if start.contains(&0) {
-        bail!("`{name}` is a binary file, not text; run_shell may have a program that reads it");
+        bail!("`{name}` is a binary file, not text\nrun_shell may have a program that reads it");
     }
     if start.starts_with("\u{feff}".as_bytes()) {
         // A byte-order mark belongs to the file and not to its text.
@@ -244,7 +259,7 @@ fn open_text(path: &Path, name: &str) -> Result<BufReader<File>> {
 pub fn must_be_a_file(path: &Path, name: &str) -> Result<()> {
     let kind = fs::metadata(path).map_err(|error| explained(error, path, name))?;
     if kind.is_dir() {
-        bail!("`{name}` is a folder, not a file; list_files shows what is in it");
+        bail!("`{name}` is a folder, not a file\nlist_files shows what is in it");
     }
     if !kind.is_file() {
         bail!("`{name}` is a pipe or a device, not a file");
@@ -255,9 +270,9 @@ pub fn must_be_a_file(path: &Path, name: &str) -> Result<()> {
 /// An error of the system in words that the model can act on.
 pub fn explained(error: io::Error, path: &Path, name: &str) -> anyhow::Error {
     match error.kind() {
-        io::ErrorKind::NotFound => anyhow!("there is no `{name}`; {}", neighbours(path)),
+        io::ErrorKind::NotFound => anyhow!("there is no `{name}`\n{}", neighbours(path)),
         io::ErrorKind::PermissionDenied => {
-            anyhow!("no permission for `{name}`; ask the user to grant it, or go without it")
+            anyhow!("no permission for `{name}`\nask the user to grant it, or go without it")
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             anyhow!("`{name}` leads through a file as if it were a folder")
@@ -311,7 +326,7 @@ fn check_input(tool: &Tool, input: &Value) -> Result<()> {
     };
     let takes = fields.iter().map(described).collect::<Vec<_>>().join(", ");
     if let Some(name) = given.keys().find(|name| !fields.contains_key(*name)) {
-        bail!("{} has no argument `{name}`; it takes {takes}", tool.name);
+        bail!("{} has no argument `{name}`\nit takes {takes}", tool.name);
     }
     for (name, field) in fields {
         let value = given.get(name).unwrap_or(&Value::Null);
@@ -400,7 +415,7 @@ fn all_tools() -> Vec<Tool> {
         tool(
             "grep_search",
             "Searches the project's files, line by line, for a regular expression (Rust syntax). \
-             Gives the number of matching lines, then `path:line:text` for each.",
+             Gives how many lines match, then `path:line:text` for each.",
             &[("pattern", "string", "The regular expression"), below, glob],
         ),
         tool(

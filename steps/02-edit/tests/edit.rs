@@ -40,7 +40,7 @@ async fn an_ambiguous_edit_is_refused_with_its_count_and_lines() {
     let (_folder, tools, path) = read_file(TWICE).await;
     assert_eq!(
         edit(&tools, "one();", "two();").await.unwrap_err(),
-        "the text stands 2 times in `f.rs` (lines 2, 6); take more of the lines around the one you mean"
+        "the text stands 2 times in `f.rs` (lines 2, 6)\ntake more of the lines around the one you mean"
     );
     assert_eq!(fs::read_to_string(path).unwrap(), TWICE);
 }
@@ -57,11 +57,11 @@ async fn a_text_that_is_not_there_is_refused_with_a_hint_at_white_space() {
     let (_folder, tools, _) = read_file(TWICE).await;
     assert_eq!(
         edit(&tools, "three();", "").await.unwrap_err(),
-        "the text does not stand in `f.rs`; read it again"
+        "the text does not stand in `f.rs`\nread it again"
     );
     assert_eq!(
         edit(&tools, "fn b() {\n\tone();\n", "").await.unwrap_err(),
-        "the text does not stand in `f.rs` like that; line 5 differs in white space only"
+        "the text does not stand in `f.rs` as you wrote it\nline 5 differs in white space only"
     );
 }
 
@@ -70,7 +70,7 @@ async fn an_empty_old_text_and_a_change_of_nothing_are_refused() {
     let (_folder, tools, _) = read_file(TWICE).await;
     assert_eq!(
         edit(&tools, "", "x").await.unwrap_err(),
-        "`old_text` is empty; say which text is to be replaced"
+        "`old_text` is empty\nsay which text is to be replaced"
     );
     assert_eq!(
         edit(&tools, "fn a", "fn a").await.unwrap_err(),
@@ -83,7 +83,7 @@ async fn a_file_that_was_not_read_is_neither_edited_nor_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f.rs"), TWICE).unwrap();
     let tools = Tools::new(folder.path().to_path_buf());
-    let refusal = "`f.rs` was not read yet; read it first, to change what is there";
+    let refusal = "`f.rs` was not read yet\nread it first, to change what is there";
     assert_eq!(edit(&tools, "fn a", "fn c").await.unwrap_err(), refusal);
     assert_eq!(write(&tools, "x").await.unwrap_err(), refusal);
 }
@@ -95,8 +95,7 @@ async fn a_change_by_someone_else_is_noticed_though_time_and_size_are_the_same()
     let theirs = TWICE.replace("fn b", "fn c");
     fs::write(&path, &theirs).unwrap();
     OpenOptions::new().write(true).open(&path).unwrap().set_modified(time).unwrap();
-    let refusal =
-        "`f.rs` has changed since you read it, by someone else or by a command; read it again";
+    let refusal = "`f.rs` has changed since you read it\nsomeone else wrote it, or a command did: read it again";
     assert_eq!(edit(&tools, "fn a", "fn z").await.unwrap_err(), refusal);
     assert_eq!(write(&tools, "x").await.unwrap_err(), refusal);
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
@@ -191,7 +190,7 @@ async fn a_read_only_file_is_not_replaced() {
     let mut permissions = fs::metadata(&path).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&path, permissions).unwrap();
-    let refusal = "`f.rs` is read-only; ask the user to permit the change, or go without it";
+    let refusal = "`f.rs` is read-only\nask the user to permit the change, or go without it";
     assert_eq!(edit(&tools, "one", "two").await.unwrap_err(), refusal);
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
 }

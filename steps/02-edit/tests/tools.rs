@@ -29,7 +29,7 @@ async fn an_unknown_tool_is_answered_with_those_there_are() {
     let (_folder, tools) = project(&[]);
     assert_eq!(
         error(&tools, "search_files", json!({})).await,
-        "there is no tool search_files; there are: list_files, read_file, write_file, edit_file, grep_search, run_shell"
+        "there is no tool search_files\nthere are: list_files, read_file, write_file, edit_file, grep_search, run_shell"
     );
 }
 
@@ -51,7 +51,7 @@ async fn a_wrong_argument_is_answered_with_its_name_and_what_is_wanted() {
     let (_folder, tools) = project(&[]);
     assert_eq!(
         error(&tools, "grep_search", json!({"query": "x"})).await,
-        "grep_search has no argument `query`; it takes `pattern` (string), \
+        "grep_search has no argument `query`\nit takes `pattern` (string), \
          `path` (string, optional), `glob` (string, optional)"
     );
     assert_eq!(
@@ -75,23 +75,23 @@ async fn what_cannot_be_read_has_an_error_of_its_own() {
     fs::write(folder.path().join("lamp.png"), b"\x89PNG\0\0").unwrap();
     assert_eq!(
         error(&tools, "read_file", json!({"path": "src/lamb.rs"})).await,
-        "there is no `src/lamb.rs`; its folder holds: lamp.rs"
+        "there is no `src/lamb.rs`\nits folder holds: lamp.rs"
     );
     assert_eq!(
         error(&tools, "read_file", json!({"path": "lib/lamp.rs"})).await,
-        "there is no `lib/lamp.rs`; its folder is not there either; list_files shows what is"
+        "there is no `lib/lamp.rs`\nits folder is not there either; list_files shows what is"
     );
     assert_eq!(
         error(&tools, "read_file", json!({"path": "src"})).await,
-        "`src` is a folder, not a file; list_files shows what is in it"
+        "`src` is a folder, not a file\nlist_files shows what is in it"
     );
     assert_eq!(
         error(&tools, "read_file", json!({"path": "lamp.png"})).await,
-        "`lamp.png` is a binary file, not text; run_shell may have a program that reads it"
+        "`lamp.png` is a binary file, not text\nrun_shell may have a program that reads it"
     );
     assert_eq!(
         error(&tools, "write_file", json!({"path": "src", "content": ""})).await,
-        "`src` is a folder, not a file; list_files shows what is in it"
+        "`src` is a folder, not a file\nlist_files shows what is in it"
     );
     assert_eq!(
         error(&tools, "write_file", json!({"path": "notes/a", "content": ""})).await,
@@ -104,7 +104,7 @@ fn a_missing_permission_has_an_error_of_its_own() {
     let denied = io::Error::from(io::ErrorKind::PermissionDenied);
     assert_eq!(
         explained(denied, Path::new("/key"), "key").to_string(),
-        "no permission for `key`; ask the user to grant it, or go without it"
+        "no permission for `key`\nask the user to grant it, or go without it"
     );
 }
 
@@ -183,12 +183,12 @@ async fn ignored_and_hidden_files_are_neither_listed_nor_searched() {
     assert_eq!(result(&tools, "list_files", json!({})).await, "README.md\nsrc/a.rs");
     assert_eq!(
         result(&tools, "grep_search", json!({"pattern": "lamp"})).await,
-        "2 matches in 2 files\nREADME.md:1:lamp\nsrc/a.rs:1:lamp"
+        "matching lines: 2, files: 2\nREADME.md:1:lamp\nsrc/a.rs:1:lamp"
     );
     let globbed = json!({"pattern": "la.p", "glob": "*.rs"});
     assert_eq!(
         result(&tools, "grep_search", globbed).await,
-        "1 matches in 1 files\nsrc/a.rs:1:lamp"
+        "matching lines: 1, files: 1\nsrc/a.rs:1:lamp"
     );
     assert_eq!(result(&tools, "list_files", json!({"path": "src"})).await, "src/a.rs");
     assert_eq!(
@@ -202,7 +202,9 @@ async fn a_search_counts_all_and_shows_the_first() {
     let text = format!("{}\n", "灯".repeat(1_000)).repeat(MAX_MATCHES + 50);
     let (_folder, tools) = project(&[("log", &text)]);
     let found = result(&tools, "grep_search", json!({"pattern": "灯"})).await;
-    assert!(found.starts_with(&format!("{} matches in 1 files\nlog:1:灯", MAX_MATCHES + 50)));
+    assert!(
+        found.starts_with(&format!("matching lines: {}, files: 1\nlog:1:灯", MAX_MATCHES + 50))
+    );
     assert!(found.ends_with(&format!("[only the first {MAX_MATCHES} are shown]")));
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 1 + MAX_MATCHES + 1);
@@ -225,5 +227,17 @@ async fn run_shell_works_in_the_project_and_keeps_its_time() {
     let listed = result(&tools, "run_shell", json!({"command": "ls"})).await;
     assert_eq!(listed, "exit code 0\nhere.txt\n");
     let late = error(&tools, "run_shell", json!({"command": "sleep 60", "timeout_ms": 100})).await;
-    assert!(late.starts_with("not done after 100 ms"), "{late}");
+    assert!(late.starts_with("stopped after 100ms"), "{late}");
+}
+
+#[tokio::test]
+async fn a_walk_that_takes_too_long_ends_and_says_so() {
+    let (_folder, mut tools) = project(&[("a", "lamp")]);
+    tools.search_time = Duration::ZERO;
+    let note = "[stopped after 0ns, not all was looked at; use `path` or `glob`]";
+    assert!(result(&tools, "list_files", json!({})).await.ends_with(note));
+    assert_eq!(
+        result(&tools, "grep_search", json!({"pattern": "lamp"})).await,
+        format!("matching lines: 0, files: 0\n{note}")
+    );
 }
