@@ -3,6 +3,8 @@
 //! A text quotes a value as `<<name>>`. A line of a file that is `<<name * text>>` becomes as many
 //! lines of that text as the value says. The same seed gives the same values.
 
+use serde::{Deserialize, Serialize};
+
 use crate::scene::{Draw, Scene};
 
 const WORDS: &[&str] = &[
@@ -11,7 +13,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// Names and values, in the order they were set; a later value of a name replaces the earlier.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Values {
     pairs: Vec<(String, String)>,
 }

@@ -1,9 +1,14 @@
 //! What every step shares: the stage, the switches and the screen.
 
+mod begin;
 pub mod diff;
+mod live;
 pub mod process;
 pub mod screen;
 pub mod stage;
+mod switches;
+
+use std::path::Path;
 
 /// The first line of every step's `main`.
 ///
@@ -19,5 +24,6 @@ pub async fn begin(step_dir: &str) {
     if std::env::var_os("LESSON_AGENT").is_some() {
         return;
     }
-    let _ = step_dir;
+    let code = begin::run(Path::new(step_dir), std::env::args_os()).await;
+    std::process::exit(code);
 }

@@ -10,6 +10,7 @@ use std::process::Stdio;
 
 use anyhow::Result;
 use tokio::process::Command;
+use tokio::sync::mpsc;
 
 /// Programs that ask, page or edit would wait for ever: nobody is there to answer them.
 const NOBODY_IS_THERE: &[(&str, &str)] = &[
@@ -58,6 +59,13 @@ pub fn end_group(id: u32) {
 /// Ctrl+C for a process group. Where it cannot be sent (Windows), the group is ended.
 pub fn interrupt_group(id: u32) {
     platform::interrupt_group(id);
+}
+
+/// Hears every Ctrl+C, and the system's requests to end, from now on.
+pub fn end_requests() -> mpsc::UnboundedReceiver<()> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(platform::listen(sender));
+    receiver
 }
 
 /// From now on orphans among the descendants of this process become its children (Linux).
@@ -114,6 +122,7 @@ fn on_path(program: impl AsRef<OsStr>) -> Option<std::path::PathBuf> {
 mod platform {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     use tokio::process::Command;
+    use tokio::sync::mpsc;
 
     pub fn lead_a_group(command: &mut Command) {
         command.process_group(0);
@@ -145,6 +154,24 @@ mod platform {
     fn kill(id: u32) {
         if let Some(pid) = pid(id) {
             let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+
+    pub async fn listen(sender: mpsc::UnboundedSender<()>) {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        // Not to be had: then the signal ends us as it ends every program.
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+            return;
+        };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+                () = sender.closed() => return,
+            }
+            let _ = sender.send(());
         }
     }
 
@@ -224,6 +251,7 @@ mod platform {
 #[cfg(not(unix))]
 mod platform {
     use tokio::process::Command;
+    use tokio::sync::mpsc;
 
     pub fn lead_a_group(_command: &mut Command) {}
 
@@ -238,6 +266,10 @@ mod platform {
 
     pub fn interrupt_group(id: u32) {
         end_group(id);
+    }
+
+    pub async fn listen(sender: mpsc::UnboundedSender<()>) {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
     }
 
     pub fn adopt_orphans() {}

@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
 
-pub use paint::{Paint, Wrapper};
+pub use paint::{Ink, Paint, Wrapper};
 pub use text::{fitted, only_colours, plain, visible, width};
 
 /// Lines of a result that are shown.
