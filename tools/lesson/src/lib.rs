@@ -1,7 +1,14 @@
 //! What every step shares: the stage, the switches and the screen.
 
+mod begin;
+pub mod diff;
+mod live;
 pub mod process;
 pub mod screen;
+pub mod stage;
+mod switches;
+
+use std::path::Path;
 
 /// The first line of every step's `main`.
 ///
@@ -12,5 +19,11 @@ pub mod screen;
 ///
 /// `step_dir` is `env!("CARGO_MANIFEST_DIR")`.
 pub async fn begin(step_dir: &str) {
-    let _ = step_dir;
+    // An error means that a provider is installed already, which is what was wanted.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    if std::env::var_os("LESSON_AGENT").is_some() {
+        return;
+    }
+    let code = begin::run(Path::new(step_dir), std::env::args_os()).await;
+    std::process::exit(code);
 }

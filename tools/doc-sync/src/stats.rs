@@ -1,0 +1,207 @@
+//! `stats`: what each step adds, and whether it keeps within the limits.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use similar::{ChangeTag, TextDiff};
+
+use crate::code::{self, Function};
+use crate::repo::{self, Step};
+
+/// Code lines of the first step in all.
+const FIRST_TOTAL: usize = 190;
+/// Code lines a step may add; the steps in `LARGE` may add `LARGE_ADDED`.
+const ADDED: usize = 250;
+const LARGE: [usize; 4] = [1, 5, 6, 7];
+const LARGE_ADDED: usize = 400;
+/// Percent of the step before that a step may rewrite, from `REWRITES_COUNT_FROM` on.
+const REWRITTEN: usize = 10;
+const REWRITES_COUNT_FROM: usize = 2;
+/// Code lines of a function that a reader takes in at one look.
+const FUNCTION: usize = 40;
+/// The crates every step may use; one more is free where the chapter needs it.
+const CRATES: [&str; 6] = ["tokio", "reqwest", "serde", "serde_json", "anyhow", "lesson"];
+
+/// One step's figures, in code lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub number: usize,
+    pub name: String,
+    pub added: usize,
+    pub removed: usize,
+    /// Removed lines that do not stand elsewhere in the step.
+    pub rewritten: usize,
+    pub total: usize,
+    /// Total of the step before.
+    pub before: usize,
+    /// Crates beside the common ones that the step before does not use.
+    pub new_crates: Vec<String>,
+    pub longest: Function,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub struct Table {
+    pub rows: Vec<Row>,
+}
+
+/// A step's code: file to code lines.
+type Sources = BTreeMap<String, Vec<String>>;
+
+/// Counts all steps.
+pub fn count(root: &Path) -> Result<Table> {
+    let mut table = Table::default();
+    let mut before: Option<(Sources, Vec<String>)> = None;
+    for step in repo::steps(root)? {
+        let (sources, longest) = read_sources(&step)?;
+        let crates = read_crates(&step)?;
+        let (old, old_crates) = before.unwrap_or_default();
+        let (added, removed) = differences(&old, &sources);
+        table.rows.push(Row {
+            number: step.number,
+            name: step.name.clone(),
+            added: added.len(),
+            removed: removed.len(),
+            rewritten: not_moved(&removed, &added),
+            total: total(&sources),
+            before: total(&old),
+            new_crates: crates.iter().filter(|name| !old_crates.contains(name)).cloned().collect(),
+            longest,
+        });
+        before = Some((sources, crates));
+    }
+    Ok(table)
+}
+
+fn read_sources(step: &Step) -> Result<(Sources, Function)> {
+    let mut sources = Sources::new();
+    let mut longest = Function { name: "none".into(), lines: 0 };
+    for (path, bytes) in repo::files_on_disk(&step.folder.join("src"))? {
+        if !path.ends_with(".rs") {
+            continue;
+        }
+        let text = String::from_utf8(bytes).with_context(|| format!("{}/src/{path}", step.name))?;
+        let code = code::read(&text).with_context(|| format!("{}/src/{path}", step.name))?;
+        for function in code.functions {
+            if function.lines > longest.lines {
+                longest = function;
+            }
+        }
+        sources.insert(path, code.lines);
+    }
+    Ok((sources, longest))
+}
+
+fn read_crates(step: &Step) -> Result<Vec<String>> {
+    let path = step.folder.join("Cargo.toml");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let manifest: toml::Table =
+        text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
+    let names = manifest.get("dependencies").and_then(toml::Value::as_table);
+    let names = names.into_iter().flat_map(|table| table.keys().cloned());
+    Ok(names.filter(|name| !CRATES.contains(&name.as_str())).collect())
+}
+
+fn total(sources: &Sources) -> usize {
+    sources.values().map(Vec::len).sum()
+}
+
+/// The lines added and removed, file by file.
+fn differences(old: &Sources, new: &Sources) -> (Vec<String>, Vec<String>) {
+    let nothing = Vec::new();
+    let mut paths: Vec<&String> = old.keys().chain(new.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    for path in paths {
+        let a: Vec<&str> = old.get(path).unwrap_or(&nothing).iter().map(String::as_str).collect();
+        let b: Vec<&str> = new.get(path).unwrap_or(&nothing).iter().map(String::as_str).collect();
+        for change in TextDiff::from_slices(&a, &b).iter_all_changes() {
+            match change.tag() {
+                ChangeTag::Insert => added.push(change.value().to_string()),
+                ChangeTag::Delete => removed.push(change.value().to_string()),
+                ChangeTag::Equal => {}
+            }
+        }
+    }
+    (added, removed)
+}
+
+/// How many removed lines do not come back among the added ones.
+fn not_moved(removed: &[String], added: &[String]) -> usize {
+    let mut left: HashMap<&str, usize> = HashMap::new();
+    for line in added {
+        *left.entry(line).or_default() += 1;
+    }
+    removed
+        .iter()
+        .filter(|line| match left.get_mut(line.as_str()) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        })
+        .count()
+}
+
+impl Table {
+    /// Every limit that is passed, in words.
+    pub fn faults(&self) -> Vec<String> {
+        self.rows.iter().flat_map(Row::faults).collect()
+    }
+}
+
+impl Row {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut limit = |value: usize, most: usize, what: &str| {
+            if value > most {
+                faults.push(format!("{}: {value} {what}, at most {most}", self.name));
+            }
+        };
+        match self.number {
+            0 => limit(self.total, FIRST_TOTAL, "code lines in all"),
+            n if LARGE.contains(&n) => limit(self.added, LARGE_ADDED, "code lines added"),
+            _ => limit(self.added, ADDED, "code lines added"),
+        }
+        if self.number >= REWRITES_COUNT_FROM {
+            limit(self.rewritten, self.before * REWRITTEN / 100, "code lines rewritten");
+        }
+        limit(self.longest.lines, FUNCTION, &format!("code lines in `{}`", self.longest.name));
+        limit(self.new_crates.len(), 1, &format!("new crates ({})", self.new_crates.join(", ")));
+        faults
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:14} {:>6} {:>8} {:>10} {:>6}  {:32} new crates",
+            "step", "added", "removed", "rewritten", "total", "longest function"
+        )?;
+        for row in &self.rows {
+            let share = (row.rewritten * 100).checked_div(row.before).unwrap_or(0);
+            let rewritten = format!("{} ({share}%)", row.rewritten);
+            let longest = format!("{} {}", row.longest.lines, row.longest.name);
+            writeln!(
+                f,
+                "{:14} {:>6} {:>8} {:>10} {:>6}  {:32} {}",
+                row.name,
+                row.added,
+                row.removed,
+                rewritten,
+                row.total,
+                longest,
+                row.new_crates.join(", ")
+            )?;
+        }
+        for fault in self.faults() {
+            writeln!(f, "too much: {fault}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! Stage or agent: what a step does with its switches.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use mock_server::Scene;
+
+use crate::screen::{self, Ink};
+use crate::stage::{self, Interrupted, Outcome, Play};
+use crate::switches::Switches;
+use crate::{diff, live};
+
+const VERIFIED: i32 = 0;
+const NOT_VERIFIED: i32 = 1;
+const BAD_USE: i32 = 2;
+const INTERRUPTED: i32 = 130;
+
+/// Does what the command line says. The result is the exit code.
+pub async fn run(step_dir: &Path, args: impl IntoIterator<Item = OsString>) -> i32 {
+    let step = Step::new(step_dir);
+    let switches = match Switches::read(&step.package(), args) {
+        Ok(switches) => switches,
+        Err(error) => {
+            // The help and the version are "errors" as well, to standard output and with code 0.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    match obey(&step, switches).await {
+        Ok(code) => code,
+        Err(error) if error.is::<Interrupted>() => {
+            screen::write("\ninterrupted: everything that was started has ended\n");
+            INTERRUPTED
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            if error.is::<BadUse>() { BAD_USE } else { NOT_VERIFIED }
+        }
+    }
+}
+
+async fn obey(step: &Step, switches: Switches) -> Result<i32> {
+    if !step.dir.is_dir() {
+        let dir = step.dir.display();
+        bail!(
+            "{dir} is not there: this program was built from it; build it where the clone is now"
+        );
+    }
+    if switches.diff {
+        diff::run(&step.dir, switches.from.as_deref(), switches.stat)?;
+        return Ok(VERIFIED);
+    }
+    if switches.live {
+        return live::run(step, &switches).await;
+    }
+    play_scene(step, switches).await
+}
+
+async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
+    let scene_dir = match &switches.scene {
+        None => step.dir.clone(),
+        Some(name) => step.other(name)?,
+    };
+    let file = scene_dir.join("scene.toml");
+    let scene = Scene::read(&file)?;
+    let next = scene.next.clone();
+    let play = Play {
+        program: vec![std::env::current_exe().context("finding this program itself")?.into()],
+        scene,
+        scene_dir,
+        ours: true,
+        seed: switches.seed,
+        pace: switches.pace,
+        keep: switches.keep,
+        yes: switches.yes,
+        trace: switches.trace,
+        show: true,
+    };
+    let outcome = stage::play(play).await?;
+    let paint = screen::paint();
+    screen::write(&outcome.verified(&paint));
+    screen::write(&what_next(step, &outcome, &next));
+    Ok(if outcome.holds() { VERIFIED } else { NOT_VERIFIED })
+}
+
+/// What to type next; where something failed, how to look at it.
+fn what_next(step: &Step, outcome: &Outcome, scene_says: &[String]) -> String {
+    let paint = screen::paint();
+    let run = format!("cargo run -p {}", step.package());
+    let mut lines = Vec::new();
+    if outcome.holds() {
+        lines.push((format!("{run} -- --diff"), "what this step adds".to_string()));
+        if let Some(next) = step.next() {
+            lines.push((format!("cargo run -p {}", next.package()), "the next step".to_string()));
+        }
+    } else {
+        let seed = outcome.seed;
+        let kept = format!("{run} -- --seed {seed} --keep");
+        let traced = format!("{run} -- --seed {seed} --trace trace.json");
+        lines.push((kept, "the same run; look at its folder".to_string()));
+        lines.push((traced, "every request and reply".to_string()));
+    }
+    let widest = lines.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    let mut shown = format!("\n{}\n", paint.ink(Ink::Bold, "next"));
+    for (command, says) in lines {
+        let gap = " ".repeat(widest - command.len() + 3);
+        shown.push_str(&format!("  {command}{gap}{}\n", paint.ink(Ink::Dim, &says)));
+    }
+    if outcome.holds() {
+        for line in scene_says {
+            shown.push_str(&format!("{}\n", paint.wrapped("  ", "    ", line)));
+        }
+    }
+    shown
+}
+
+/// Bad use that clap cannot see.
+#[derive(Debug)]
+pub struct BadUse(pub String);
+
+impl std::fmt::Display for BadUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadUse {}
+
+/// A step, by its folder `steps/NN-name`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub dir: PathBuf,
+}
+
+impl Step {
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_path_buf() }
+    }
+
+    fn folder(&self) -> String {
+        self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn number(&self) -> String {
+        let folder = self.folder();
+        folder.split_once('-').map_or(folder.as_str(), |(number, _)| number).to_string()
+    }
+
+    /// `step07`
+    pub fn package(&self) -> String {
+        format!("step{}", self.number())
+    }
+
+    /// All steps with a scene, in order.
+    fn all(&self) -> Vec<Step> {
+        let Some(entries) = self.dir.parent().and_then(|steps| steps.read_dir().ok()) else {
+            return Vec::new();
+        };
+        let with_scene = entries.flatten().map(|entry| Step { dir: entry.path() });
+        let mut steps: Vec<Step> =
+            with_scene.filter(|step| step.dir.join("scene.toml").is_file()).collect();
+        steps.sort_by_key(Step::folder);
+        steps
+    }
+
+    fn next(&self) -> Option<Step> {
+        self.all().into_iter().find(|step| step.folder() > self.folder())
+    }
+
+    /// The folder of the step with this number (`7` and `07`) or name.
+    fn other(&self, name: &str) -> Result<PathBuf> {
+        let steps = self.all();
+        let is_meant = |step: &&Step| {
+            let number = step.number();
+            name == number || format!("{name:0>2}") == number || name == step.folder()
+        };
+        if let Some(step) = steps.iter().find(is_meant) {
+            return Ok(step.dir.clone());
+        }
+        let there: Vec<String> = steps.iter().map(Step::folder).collect();
+        let there = if there.is_empty() { "none".to_string() } else { there.join(", ") };
+        Err(BadUse(format!("there is no scene `{name}`; there are: {there}")).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three_steps() -> (tempfile::TempDir, Step) {
+        let steps = tempfile::tempdir().expect("a temporary folder");
+        for name in ["00-loop", "01-tools", "02-edit"] {
+            std::fs::create_dir(steps.path().join(name)).expect("made");
+            std::fs::write(steps.path().join(name).join("scene.toml"), "").expect("written");
+        }
+        let step = Step::new(&steps.path().join("01-tools"));
+        (steps, step)
+    }
+
+    #[test]
+    fn a_step_knows_its_number_and_its_neighbours() {
+        let (steps, step) = three_steps();
+        assert_eq!(step.package(), "step01");
+        assert_eq!(step.next().map(|next| next.package()), Some("step02".to_string()));
+        for name in ["2", "02", "02-edit"] {
+            assert_eq!(step.other(name).expect("there"), steps.path().join("02-edit"));
+        }
+    }
+
+    #[test]
+    fn an_unknown_scene_is_bad_use_and_lists_what_there_is() {
+        let (_steps, step) = three_steps();
+        let error = step.other("07").expect_err("not there");
+        assert!(error.is::<BadUse>());
+        let wanted = "there is no scene `07`; there are: 00-loop, 01-tools, 02-edit";
+        assert_eq!(error.to_string(), wanted);
+    }
+}

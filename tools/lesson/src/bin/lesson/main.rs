@@ -1,0 +1,169 @@
+//! `lesson`: what those who build this course need. It judges programs by a step's scene, holds the
+//! steps against one another, and breaks them on purpose to see that somebody notices.
+
+mod check;
+mod copy;
+mod matrix;
+mod mutate;
+mod mutations;
+mod picture;
+mod repo;
+mod svg;
+mod terminal;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use repo::Repo;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    // An error means that a provider is installed already, which is what was wanted.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let matches = switches().get_matches();
+    match run(&matches).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether everything was as it should be.
+async fn run(matches: &ArgMatches) -> Result<bool> {
+    let repo = Repo::find()?;
+    match matches.subcommand() {
+        Some(("check", given)) => check::run(&repo, given).await,
+        Some(("matrix", given)) => matrix::run(&repo, given.get_flag("json")).await,
+        Some(("mutate", given)) => {
+            mutate::run(&repo, &many(given, "steps"), given.get_flag("list")).await
+        }
+        Some(("picture", given)) => picture::run(&repo, one(given, "step"), seed(given)).await,
+        Some(("diff", given)) => diff(&repo, given),
+        _ => Ok(true), // clap has printed the help.
+    }
+}
+
+fn diff(repo: &Repo, given: &ArgMatches) -> Result<bool> {
+    let from = given.get_one::<String>("from").map(String::as_str);
+    lesson::diff::run(&repo.step(one(given, "step"))?.dir, from, given.get_flag("stat"))?;
+    Ok(true)
+}
+
+/// Prints to standard output. Where nobody reads any more (`| head`) there is nobody to tell.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn one<'a>(given: &'a ArgMatches, name: &str) -> &'a str {
+    given.get_one::<String>(name).map_or("", String::as_str)
+}
+
+fn many(given: &ArgMatches, name: &str) -> Vec<String> {
+    given.get_many::<String>(name).unwrap_or_default().cloned().collect()
+}
+
+fn seed(given: &ArgMatches) -> Option<u64> {
+    given.get_one::<u64>("seed").copied()
+}
+
+fn switches() -> Command {
+    Command::new("lesson")
+        .about("The workshop of the course: judges programs and steps by their scenes.")
+        .after_help("Exit codes: 0 all is well, 1 something is not, 2 it could not be tried.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(check_switches())
+        .subcommand(
+            Command::new("matrix")
+                .about("Plays every scene on every step")
+                .long_about(
+                    "Plays every scene on every step.\n\n\
+                     The scene of a step must hold on that step and on every later one. On the\n\
+                     step before it must fail, by the rule that it names in `proves`.",
+                )
+                .arg(flag("json", "Print the table as JSON")),
+        )
+        .subcommand(mutate_switches())
+        .subcommand(
+            Command::new("picture")
+                .about("Runs a step and writes its screen as an SVG to standard output")
+                .arg(step_argument())
+                .arg(seed_switch().default_value("4711")),
+        )
+        .subcommand(
+            Command::new("diff")
+                .about("Shows what a step adds to the one before")
+                .arg(step_argument())
+                .arg(Arg::new("from").long("from").value_name("NN").help("Compare with this step"))
+                .arg(flag("stat", "Only a line for each file, and the sums")),
+        )
+}
+
+fn check_switches() -> Command {
+    Command::new("check")
+        .about("Judges a program, in any language, by a step's scene")
+        .long_about(
+            "Judges a program, in any language, by a step's scene.\n\n\
+             The program reads the user's lines from standard input, writes to standard\n\
+             output, and talks to the model that ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY and\n\
+             ANTHROPIC_MODEL name. It runs in a temporary copy of the scene's workspace, so\n\
+             arguments that name a file of the current folder are made absolute. Rules\n\
+             about the wording of the steps' own screen are left out.",
+        )
+        .after_help("Example: lesson check 00 -- python3 my_agent.py")
+        .arg(step_argument())
+        .arg(seed_switch())
+        .arg(flag("keep", "Leave the temporary folder, and name it"))
+        .arg(flag("yes", "Answer every question of the program with yes"))
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM ARGS")
+                .help("The program and its arguments, after --")
+                .required(true)
+                .last(true)
+                .num_args(1..)
+                .value_parser(value_parser!(OsString)),
+        )
+}
+
+fn mutate_switches() -> Command {
+    Command::new("mutate")
+        .about("Breaks each claim of a step on purpose, and sees that it is noticed")
+        .long_about(
+            "Breaks each claim of a step on purpose, and sees that it is noticed.\n\n\
+             Each mutation of steps/*/mutations.toml is applied to a copy of the repository\n\
+             in target/mutate, one after the other. The scene or the test that it names must\n\
+             then fail. One run at a time: two would share the copy.",
+        )
+        .arg(
+            Arg::new("steps")
+                .value_name("NN")
+                .help("Only these steps [default: all]")
+                .num_args(0..),
+        )
+        .arg(flag("list", "List the mutations, and try none"))
+}
+
+fn step_argument() -> Arg {
+    Arg::new("step").value_name("NN").help("The step, such as 02").required(true)
+}
+
+fn seed_switch() -> Arg {
+    Arg::new("seed")
+        .long("seed")
+        .value_name("N")
+        .help("Draw the scene's random values from this seed")
+        .value_parser(value_parser!(u64))
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}

@@ -1,0 +1,215 @@
+//! `lesson mutate`: breaks each claim of the steps on purpose, and sees that it is noticed.
+//!
+//! A check that nothing can fail proves nothing. So each claim has a mutation, applied to a copy of
+//! the repository, and the scene or the test that it names must then fail. First the step is tried
+//! as it is: what fails anyway would notice everything.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use lesson::stage;
+use tokio::process::Command;
+
+use crate::copy;
+use crate::mutations::{self, Mutation, Notice};
+use crate::repo::{Finished, Repo, Step, cargo, finish};
+use crate::say;
+
+/// A mutation can make a test run for ever.
+const TEST_LIMIT: Duration = Duration::from_secs(120);
+/// The first build in the copy makes every crate.
+const BUILD_LIMIT: Duration = Duration::from_secs(1200);
+
+/// The copy, and where it is built.
+struct Bench {
+    repo: Repo,
+    target: PathBuf,
+}
+
+pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool> {
+    let mut chosen = Vec::new();
+    for step in &repo.steps {
+        let all = mutations::read(&step.dir)?;
+        let is_named = |name: &String| repo.step(name).map(|named| named.folder == step.folder);
+        let named = names.iter().map(is_named).collect::<Result<Vec<bool>>>()?;
+        if names.is_empty() || named.contains(&true) {
+            chosen.push((step.folder.clone(), all));
+        }
+    }
+    if only_list {
+        list(&chosen);
+        return Ok(true);
+    }
+    let bench = Bench::make(repo).await?;
+    let mut unnoticed = 0;
+    for (folder, all) in &chosen {
+        say(&format!("{folder}\n"));
+        if all.is_empty() {
+            say("  – it has no mutations.toml: nothing is proved\n");
+            continue;
+        }
+        let step = bench.repo.step(folder)?.clone();
+        eprintln!("  trying {folder} as it is (the first build takes a minute or two) …");
+        bench.stands_unchanged(&step, all).await?;
+        for mutation in all {
+            let (mark, text) = match bench.try_one(&step, mutation).await {
+                Ok(Some(by)) => ("✓", by),
+                Ok(None) => ("✗", "nobody noticed".to_string()),
+                Err(error) => ("✗", format!("{error:#}")),
+            };
+            unnoticed += usize::from(mark == "✗");
+            say(&format!(
+                "  {mark} {}\n      {}\n",
+                mutation.claim,
+                text.trim_end().replace('\n', "\n      ")
+            ));
+        }
+    }
+    let tried: usize = chosen.iter().map(|(_, all)| all.len()).sum();
+    say(&format!("\n{tried} mutations, {} noticed\n", tried - unnoticed));
+    Ok(unnoticed == 0)
+}
+
+fn list(chosen: &[(String, Vec<Mutation>)]) {
+    for (folder, all) in chosen {
+        say(&format!("{folder}\n"));
+        for mutation in all {
+            let by = match &mutation.noticed_by {
+                Notice::Scene => "the scene".to_string(),
+                Notice::Test(name) => format!("test {name}"),
+            };
+            say(&format!(
+                "  {}\n      {}, noticed by {by}\n",
+                mutation.claim,
+                mutation.file.display()
+            ));
+        }
+    }
+}
+
+impl Bench {
+    async fn make(repo: &Repo) -> Result<Bench> {
+        let place = repo.target().await?.join("mutate");
+        let root = place.join("copy");
+        std::fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
+        copy::sync(&repo.root, &root).await?;
+        Ok(Bench { repo: Repo::at(&root)?, target: place.join("build") })
+    }
+
+    fn cargo(&self, words: &[&str]) -> Command {
+        let mut command = cargo(&self.repo.root);
+        command.args(words).env("CARGO_TARGET_DIR", &self.target).env("CARGO_TERM_COLOR", "never");
+        // Nobody debugs a mutation, and linking is faster without.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        command
+    }
+
+    /// Without a mutation the scene holds, and the named tests are there and pass.
+    async fn stands_unchanged(&self, step: &Step, all: &[Mutation]) -> Result<()> {
+        let package = step.package();
+        let head = format!("{} fails without any mutation", step.folder);
+        self.build(step, &["build", "--bins", "-p"]).await.context(head.clone())?;
+        self.build(step, &["test", "--no-run", "-p"]).await.context(head.clone())?;
+        if let Some(failed) = self.scene_fails(step).await? {
+            bail!("{head}: the scene fails by {failed}");
+        }
+        let names: HashSet<&String> = all
+            .iter()
+            .filter_map(|mutation| match &mutation.noticed_by {
+                Notice::Test(name) => Some(name),
+                Notice::Scene => None,
+            })
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let tests = finish(self.cargo(&["test", "-p", &package]), TEST_LIMIT).await?;
+        let tests = tests.with_context(|| format!("{head}: its tests do not end"))?;
+        if !tests.ok {
+            bail!("{head}: its tests\n{}", tests.stdout);
+        }
+        for name in names {
+            let passed = |line: &str| line.starts_with("test ") && line.ends_with("... ok");
+            if !tests.stdout.lines().any(|line| passed(line) && line.contains(name.as_str())) {
+                bail!("{}: there is no test {name}, which must notice a mutation", step.folder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Who noticed the mutation; `None` if nobody did. The file is as before afterwards.
+    async fn try_one(&self, step: &Step, mutation: &Mutation) -> Result<Option<String>> {
+        let file = step.dir.join(&mutation.file);
+        let before =
+            std::fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;
+        let after = mutation.apply(&before.replace("\r\n", "\n"))?;
+        std::fs::write(&file, after)?;
+        let noticed = match &mutation.noticed_by {
+            Notice::Scene => self.scene_notices(step).await,
+            Notice::Test(name) => self.test_notices(step, name).await,
+        };
+        std::fs::write(&file, before)?;
+        noticed
+    }
+
+    async fn scene_notices(&self, step: &Step) -> Result<Option<String>> {
+        self.build(step, &["build", "--bins", "-p"]).await?;
+        let failed = self.scene_fails(step).await?;
+        Ok(failed.map(|rules| format!("noticed by the scene: {rules}")))
+    }
+
+    async fn test_notices(&self, step: &Step, name: &str) -> Result<Option<String>> {
+        self.build(step, &["test", "--no-run", "-p"]).await?;
+        let command = self.cargo(&["test", "--no-fail-fast", "-p", &step.package(), name]);
+        let Some(tests) = finish(command, TEST_LIMIT).await? else {
+            return Ok(Some(format!("noticed by test {name}: it does not end any more")));
+        };
+        if tests_run(&tests) == 0 {
+            bail!("no test was run for {name}");
+        }
+        if tests.ok {
+            return Ok(None);
+        }
+        Ok(Some(format!("noticed by test {name}")))
+    }
+
+    /// A mutation that does not compile is noticed by nobody but the compiler: an error.
+    async fn build(&self, step: &Step, words: &[&str]) -> Result<()> {
+        let package = step.package();
+        let words: Vec<&str> =
+            ["-q"].iter().chain(words).copied().chain([package.as_str()]).collect();
+        let built = finish(self.cargo(&words), BUILD_LIMIT).await?;
+        let built = built.context("the build does not end")?;
+        if !built.ok {
+            bail!("it does not compile:\n{}", first_error(&built.stderr));
+        }
+        Ok(())
+    }
+
+    /// The rules that fail when the step plays its scene; `None` if all hold.
+    async fn scene_fails(&self, step: &Step) -> Result<Option<String>> {
+        let outcome = stage::play(step.play(step.program(&self.target))?).await?;
+        if outcome.holds() {
+            return Ok(None);
+        }
+        let failed = outcome.rules.iter().filter(|rule| rule.verdict.is_err());
+        Ok(Some(failed.map(|rule| rule.name.as_str()).collect::<Vec<_>>().join(", ")))
+    }
+}
+
+/// The sum of all `running N tests`.
+fn tests_run(tests: &Finished) -> usize {
+    let counts = tests
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("running ")?.split(' ').next()?.parse::<usize>().ok());
+    counts.sum()
+}
+
+/// The compiler's first error, which is what a person mends first.
+fn first_error(text: &str) -> String {
+    let from_error = text.lines().skip_while(|line| !line.starts_with("error"));
+    from_error.take_while(|line| !line.is_empty()).take(12).collect::<Vec<_>>().join("\n")
+}

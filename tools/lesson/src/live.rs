@@ -1,0 +1,118 @@
+//! The same agent with a real model.
+//!
+//! No stage here: the agent talks to the terminal itself, in the learner's own environment, since
+//! a real model may be behind a proxy. What stays is the copy of the workspace, unless the learner
+//! wants the current folder, and that everything the agent started ends with it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tokio::process::Command;
+
+use crate::begin::{BadUse, Step};
+use crate::process;
+use crate::screen::{self, Ink};
+use crate::stage::Rooms;
+use crate::switches::Switches;
+
+const OFFICIAL: &str = "https://api.anthropic.com";
+
+/// The first step whose agent asks before it does something.
+const FIRST_THAT_ASKS: &str = "06";
+
+/// Runs the agent; the result is its exit code.
+pub async fn run(step: &Step, switches: &Switches) -> Result<i32> {
+    let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let url = server(&lookup)?;
+    if step.number().as_str() < FIRST_THAT_ASKS && !switches.no_brakes {
+        return Err(BadUse(no_brakes(step, switches.here)).into());
+    }
+    let rooms = if switches.here { None } else { Some(Rooms::copy(&step.dir)?) };
+    let folder = match &rooms {
+        Some(rooms) => rooms.workspace(),
+        None => std::env::current_dir().context("finding the current folder")?,
+    };
+    say_where(&url, &folder, rooms.is_some());
+    let code = run_agent(&folder, &url, &switches.agent_args).await;
+    if let Some(rooms) = rooms.filter(|_| switches.keep) {
+        screen::write(&format!("\nkept: {}\n", rooms.keep().display()));
+    }
+    code
+}
+
+/// The server's address, where all is named that must be.
+fn server(lookup: &dyn Fn(&str) -> Option<String>) -> Result<String> {
+    let mut missing = Vec::new();
+    if lookup("ANTHROPIC_API_KEY").is_none() {
+        missing.push("ANTHROPIC_API_KEY   the key of the server you use");
+    }
+    if lookup("ANTHROPIC_MODEL").is_none() {
+        missing.push("ANTHROPIC_MODEL     the model's name there, for example claude-sonnet-4-5");
+    }
+    if missing.is_empty() {
+        return Ok(lookup("ANTHROPIC_BASE_URL").unwrap_or_else(|| OFFICIAL.to_string()));
+    }
+    let missing = missing.join("\n  ");
+    Err(BadUse(format!(
+        "--live needs a model, and the environment does not name one. Set\n  {missing}\n\
+         (ANTHROPIC_BASE_URL, any server with the Messages API, is {OFFICIAL} if unset)"
+    ))
+    .into())
+}
+
+fn no_brakes(step: &Step, here: bool) -> String {
+    let where_to = if here { "in this folder" } else { "on this machine" };
+    format!(
+        "{} does whatever the model says: it asks nobody before it runs a command or writes a \
+         file {where_to} (questions come with step {FIRST_THAT_ASKS}). If you want that, add --no-brakes",
+        step.package()
+    )
+}
+
+fn say_where(url: &str, folder: &Path, is_copy: bool) {
+    let paint = screen::paint();
+    let what = if is_copy { "a copy, which goes at the end unless --keep" } else { "your files" };
+    let lines = format!("live · {url}\nworks in {} ({what})\nend with Ctrl+D", folder.display());
+    screen::write(&format!("{}\n\n", paint.ink(Ink::Dim, &paint.wrapped("", "", &lines))));
+}
+
+async fn run_agent(folder: &PathBuf, url: &str, args: &[OsString]) -> Result<i32> {
+    process::adopt_orphans();
+    // The terminal sends Ctrl+C to the agent as well. What it means is the agent's to say; we only
+    // must not end before it, since the folder is ours to remove.
+    let _heard = process::end_requests();
+    let mut command = Command::new(std::env::current_exe().context("finding this program itself")?);
+    command.args(args).current_dir(folder).kill_on_drop(true);
+    command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", url);
+    let status = command.status().await.context("starting the agent")?;
+    process::end_descendants(None);
+    // Ended by a signal, most likely Ctrl+C, it has no code.
+    Ok(status.code().unwrap_or(130))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_missing_variable_is_named_at_once() {
+        let error = server(&|_| None).expect_err("nothing is set");
+        assert!(error.is::<BadUse>());
+        let error = error.to_string();
+        assert!(
+            error.contains("ANTHROPIC_API_KEY") && error.contains("ANTHROPIC_MODEL"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_official_address_is_used_where_none_is_named() {
+        let lookup = |name: &str| (name != "ANTHROPIC_BASE_URL").then(|| "x".to_string());
+        assert_eq!(server(&lookup).expect("all named"), OFFICIAL);
+        assert_eq!(
+            server(&|_| Some("http://127.0.0.1:1".into())).expect("named"),
+            "http://127.0.0.1:1"
+        );
+    }
+}

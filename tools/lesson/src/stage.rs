@@ -1,0 +1,199 @@
+//! The stage plays a scene with a program and says what held.
+//!
+//! It starts the scripted model, copies the scene's folders, runs the program there as a child,
+//! hands it the scene's lines, does what the scene does from outside, and then checks the rules.
+//! The parts: `rooms` (the folders), `environment`, `program` (the child), `output` (what it
+//! writes), `lines` (which line comes when), `run` (the loop over all of it), `verify` (the rules),
+//! `report` (two rules that every scene has).
+
+mod actions;
+mod command;
+mod environment;
+mod lines;
+mod output;
+mod program;
+mod report;
+mod rooms;
+mod run;
+mod show;
+mod verify;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use mock_server::scene::{Check, FileCheck};
+use mock_server::{Options, Scene, ScriptedModel, Values};
+use tokio::sync::mpsc;
+
+use crate::screen::Paint;
+use program::Start;
+pub use rooms::Rooms;
+pub use run::Interrupted;
+use run::Run;
+use show::Show;
+use verify::Evidence;
+
+/// A scene to play, with whom, and how.
+pub struct Play {
+    /// The program and its arguments; the scene's own arguments come after them.
+    pub program: Vec<OsString>,
+    pub scene: Scene,
+    /// The folder with `workspace/` and `home/`.
+    pub scene_dir: PathBuf,
+    /// One of our steps. Rules about our screen's wording are left out for other programs.
+    pub ours: bool,
+    /// `None`: drawn.
+    pub seed: Option<u64>,
+    /// The screen's typing effect: the wait after a word. `None`: a little on a terminal.
+    pub pace: Option<Duration>,
+    /// Leave the temporary folder, and name it.
+    pub keep: bool,
+    /// Answer every question with yes.
+    pub yes: bool,
+    /// Where to write every request and reply as JSON.
+    pub trace: Option<PathBuf>,
+    /// Print the screen while it runs.
+    pub show: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub rules: Vec<Judged>,
+    /// Names of the rules that were not looked at.
+    pub left_out: Vec<String>,
+    pub seed: u64,
+    /// Everything the program wrote, without colours.
+    pub output: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    pub name: String,
+    pub says: String,
+    /// The error says what was expected, what was found instead, and where.
+    pub verdict: Result<(), String>,
+}
+
+impl Outcome {
+    /// Whether every rule holds.
+    pub fn holds(&self) -> bool {
+        self.rules.iter().all(|rule| rule.verdict.is_ok())
+    }
+
+    /// The list of what was verified, as the screen shows it.
+    pub fn verified(&self, paint: &Paint) -> String {
+        report::verified(paint, self)
+    }
+}
+
+/// Plays the scene to its end.
+///
+/// Errors where the scene cannot be played at all (a program that cannot be started, a stage action
+/// that fails), and with `Interrupted` on Ctrl+C. Whatever the program does is an outcome.
+pub async fn play(play: Play) -> Result<Outcome> {
+    crate::process::adopt_orphans();
+    let seed = play.seed.unwrap_or_else(new_seed);
+    let values = Values::draw(&play.scene, seed);
+    let rooms = Rooms::copy(&play.scene_dir)?;
+    rooms.fill(&play.scene.fill, &values)?;
+    let originals = rooms.remember(unchanged_files(&play.scene))?;
+
+    let (sender, events) = mpsc::unbounded_channel();
+    let base = rooms.base().to_string_lossy().into_owned();
+    let options =
+        Options { port: 0, values, pace: None, events: Some(sender), rooms: vec![base.clone()] };
+    let model = ScriptedModel::start(play.scene.clone(), options)
+        .await
+        .context("starting the scripted model")?;
+
+    let mut show = Show::new(play.show, play.pace);
+    let head = report::head(&show.paint, &play.scene, &play.scene_dir, seed);
+    show.text(&head).await;
+    let start = Start {
+        program: &play.program,
+        rooms: &rooms,
+        url: model.url(),
+        key: format!("lesson-{seed}-{}", base.rsplit('-').next().unwrap_or_default()),
+        colour: show.paint.colour,
+        width: show.paint.width,
+    };
+    let mark = start.mark();
+    let mut run = Run::new(&play, start, &model, show);
+    let ended = run.to_the_end(events).await;
+
+    let exchanges = model.journal();
+    if let Some(file) = &play.trace {
+        report::write_trace(file, &exchanges)?;
+    }
+    let outcome = match ended {
+        Ok(ending) => {
+            let key_values = model.values(&run.start.key);
+            let evidence = Evidence {
+                rooms: &rooms,
+                transcript: &run.transcript,
+                exchanges: &exchanges,
+                originals: &originals,
+                values: &key_values,
+                mark: &mark,
+            };
+            let rules = judge_all(&play, &evidence, &run, &ending, &model.faults()).await;
+            Ok(outcome(&play, rules, seed, run.transcript.text.clone()))
+        }
+        Err(error) => Err(error),
+    };
+    drop(run);
+    model.stop().await;
+    if play.keep {
+        let kept = rooms.keep();
+        if play.show {
+            crate::screen::write(&format!("\nkept: {}\n", kept.display()));
+        } else {
+            eprintln!("kept: {}", kept.display());
+        }
+    }
+    outcome
+}
+
+async fn judge_all(
+    play: &Play,
+    evidence: &Evidence<'_>,
+    run: &Run<'_>,
+    ending: &run::Ending,
+    faults: &[mock_server::Fault],
+) -> Vec<Judged> {
+    let mut rules = Vec::new();
+    for rule in play.scene.verify.iter().filter(|rule| is_looked_at(play, &rule.check)) {
+        rules.push(evidence.judge(rule).await);
+    }
+    rules.push(report::script(&play.scene, run, ending, evidence.exchanges, faults));
+    rules.push(report::protocol(faults));
+    rules
+}
+
+fn outcome(play: &Play, rules: Vec<Judged>, seed: u64, output: String) -> Outcome {
+    let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
+    Outcome { rules, left_out: left_out.map(|rule| rule.name.clone()).collect(), seed, output }
+}
+
+/// How another program words its screen is its own affair.
+fn is_looked_at(play: &Play, check: &Check) -> bool {
+    play.ours || !matches!(check, Check::Screen(_))
+}
+
+fn unchanged_files(scene: &Scene) -> impl Iterator<Item = &str> {
+    scene.verify.iter().filter_map(|rule| match &rule.check {
+        Check::File { path, file: FileCheck::Unchanged } => Some(path.as_str()),
+        _ => None,
+    })
+}
+
+/// Short enough to be typed again.
+fn new_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library seeds each of its hashers at random.
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    1000 + random % 9000
+}

@@ -1,0 +1,217 @@
+//! The folders of one run: a fresh copy of `workspace/` and `home/`, filled with the run's values.
+//!
+//! They lie in one temporary folder, which goes when the run ends unless it is to be kept.
+//! A `target` folder is not copied: somebody may have built the workspace where it lies.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use mock_server::Values;
+use tempfile::TempDir;
+
+pub struct Rooms {
+    folder: TempDir,
+    base: PathBuf,
+}
+
+impl Rooms {
+    /// Copies the scene's folders.
+    pub fn copy(scene_dir: &Path) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("lantern-")
+            .tempdir()
+            .context("making a temporary folder for the run")?;
+        // macOS names its temporary folder by a symbolic link, programs see what it points to.
+        let base = fs::canonicalize(folder.path()).unwrap_or_else(|_| folder.path().to_path_buf());
+        let rooms = Self { folder, base };
+        for (name, room) in [("workspace", rooms.workspace()), ("home", rooms.home())] {
+            fs::create_dir(&room).with_context(|| format!("making {}", room.display()))?;
+            let from = scene_dir.join(name);
+            if from.is_dir() {
+                copy_folder(&from, &room)?;
+            }
+        }
+        Ok(rooms)
+    }
+
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    pub fn workspace(&self) -> PathBuf {
+        self.base.join("workspace")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.base.join("home")
+    }
+
+    /// Where the program reads how far its clock has moved on.
+    pub fn clock(&self) -> PathBuf {
+        self.base.join("clock")
+    }
+
+    /// A path as a scene writes it: below the workspace, or with `~/` below the home. Paths that
+    /// lead elsewhere are refused.
+    pub fn find(&self, path: &str) -> Result<PathBuf> {
+        let (room, below) = match path.strip_prefix("~/") {
+            Some(below) => (self.home(), below),
+            None => (self.workspace(), path),
+        };
+        let stays = Path::new(below)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !stays {
+            bail!(
+                "`{path}` leads out of the run's folders: name a path below workspace/, or `~/…`"
+            );
+        }
+        Ok(room.join(below))
+    }
+
+    /// Fills the run's values into the files that the scene lists.
+    pub fn fill(&self, files: &[String], values: &Values) -> Result<()> {
+        for file in files {
+            let path = self.find(file)?;
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("filling the run's values into {file}"))?;
+            fs::write(&path, values.fill_file(&text)).with_context(|| format!("writing {file}"))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of some files as they are now; `None` where there is no file.
+    pub fn remember<'a>(
+        &self,
+        files: impl Iterator<Item = &'a str>,
+    ) -> Result<HashMap<String, Option<Vec<u8>>>> {
+        files.map(|file| Ok((file.to_string(), fs::read(self.find(file)?).ok()))).collect()
+    }
+
+    /// The one file that a path with `*` in its names means.
+    pub fn find_one(&self, pattern: &str) -> Result<PathBuf> {
+        let whole = self.find(pattern)?;
+        let below = whole.strip_prefix(&self.base).unwrap_or(&whole);
+        let mut found = vec![self.base.clone()];
+        for part in below.components() {
+            let part = part.as_os_str().to_string_lossy().into_owned();
+            found = found.iter().flat_map(|folder| matching(folder, &part)).collect();
+        }
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => bail!("no file of the run is named `{pattern}`"),
+            more => bail!("`{pattern}` names {} files, and should name one", more.len()),
+        }
+    }
+
+    /// Leaves the folder where it is.
+    pub fn keep(mut self) -> PathBuf {
+        self.folder.disable_cleanup(true);
+        self.base
+    }
+}
+
+/// Entries of a folder whose name fits a pattern with `*`.
+fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    if !pattern.contains('*') {
+        return Some(folder.join(pattern)).filter(|path| path.exists()).into_iter().collect();
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let fits = |name: &str| {
+        let pieces: Vec<&str> = pattern.split('*').collect();
+        let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
+        let Some(mut rest) = name.strip_prefix(first).and_then(|rest| rest.strip_suffix(last))
+        else {
+            return false;
+        };
+        pieces[1..pieces.len() - 1].iter().all(|piece| match rest.find(piece) {
+            Some(at) => {
+                rest = &rest[at + piece.len()..];
+                true
+            }
+            None => false,
+        })
+    };
+    let named = entries.flatten().filter(|entry| fits(&entry.file_name().to_string_lossy()));
+    named.map(|entry| entry.path()).collect()
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    let entries = fs::read_dir(from).with_context(|| format!("reading {}", from.display()))?;
+    for entry in entries {
+        let entry = entry.with_context(|| format!("reading {}", from.display()))?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().with_context(|| format!("looking at {}", source.display()))?;
+        if kind.is_dir() && entry.file_name() == "target" {
+            continue;
+        }
+        if kind.is_dir() {
+            fs::create_dir(&target).with_context(|| format!("making {}", target.display()))?;
+            copy_folder(&source, &target)?;
+        } else {
+            fs::copy(&source, &target).with_context(|| format!("copying {}", source.display()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a_scene_dir() -> TempDir {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir_all(dir.path().join("workspace/src")).expect("made");
+        fs::create_dir_all(dir.path().join("workspace/target/debug")).expect("made");
+        fs::create_dir_all(dir.path().join("home/.config")).expect("made");
+        fs::write(dir.path().join("workspace/src/a.rs"), "port = <<port>>\n<<port * x>>\n")
+            .expect("written");
+        fs::write(dir.path().join("home/.config/one-1.json"), "{}").expect("written");
+        dir
+    }
+
+    #[test]
+    fn the_rooms_are_copies_without_target_and_go_with_the_run() {
+        let dir = a_scene_dir();
+        let rooms = Rooms::copy(dir.path()).expect("copied");
+        let base = rooms.base().to_path_buf();
+        assert!(rooms.find("src/a.rs").expect("inside").is_file());
+        assert!(!rooms.workspace().join("target").exists());
+        drop(rooms);
+        assert!(!base.exists());
+    }
+
+    #[test]
+    fn values_are_filled_into_the_copy_alone() {
+        let dir = a_scene_dir();
+        let rooms = Rooms::copy(dir.path()).expect("copied");
+        let mut values = Values::default();
+        values.set("port", "2".to_string());
+        rooms.fill(&["src/a.rs".to_string()], &values).expect("filled");
+        let text = fs::read_to_string(rooms.workspace().join("src/a.rs")).expect("read");
+        assert_eq!(text, "port = 2\nx\nx\n");
+        let original = fs::read_to_string(dir.path().join("workspace/src/a.rs")).expect("read");
+        assert!(original.contains("<<port>>"));
+    }
+
+    #[test]
+    fn a_path_out_of_the_rooms_is_refused() {
+        let rooms = Rooms::copy(a_scene_dir().path()).expect("copied");
+        assert!(rooms.find("../elsewhere").is_err());
+        assert!(rooms.find("~/../elsewhere").is_err());
+        assert!(rooms.find("/etc/passwd").is_err());
+    }
+
+    #[test]
+    fn a_pattern_names_exactly_one_file() {
+        let rooms = Rooms::copy(a_scene_dir().path()).expect("copied");
+        let found = rooms.find_one("~/.config/*-1.json").expect("one");
+        assert!(found.ends_with("one-1.json"));
+        assert!(rooms.find_one("~/.config/*.toml").is_err());
+        fs::write(rooms.home().join(".config/two-1.json"), "").expect("written");
+        let error = rooms.find_one("~/.config/*-1.json").expect_err("two fit").to_string();
+        assert!(error.contains("names 2 files"), "{error}");
+    }
+}

@@ -1,0 +1,431 @@
+//! One run: the model's events, the program's output and the clock, taken as they come.
+//!
+//! All happens in one loop, one thing at a time, so what the screen shows is the order in which
+//! things happened. Before a reply is let go, what the program has written is taken from its pipe:
+//! text written before a request must not count as the answer to it.
+
+use std::collections::HashMap;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use mock_server::scene::{LineKind, StageAction};
+use mock_server::{Event, Next, Scene, ScriptedModel, Values};
+use tokio::sync::mpsc;
+
+use super::Play;
+use super::actions;
+use super::lines::{Hand, QUESTION, Script};
+use super::output::{Entry, Piece, Transcript};
+use super::program::{Program, Start};
+use super::show::Show;
+use crate::process;
+
+/// How long a program may take to end when its input has ended.
+const LAST_WORK: Duration = Duration::from_secs(10);
+
+/// How long a program may take to end after Ctrl+C.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A pipe that has been quiet for so long is empty: what was written is there at once.
+const QUIET: Duration = Duration::from_millis(2);
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    Exited(ExitStatus),
+    /// The scene killed the program and did not start it again.
+    Killed,
+    TooLong(Duration),
+    StaysOn,
+    Endless,
+    /// The program asked, and the scene has no answer.
+    Unanswered(String),
+}
+
+/// Ctrl+C, or the request to end that a system sends.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+pub struct Run<'a> {
+    pub play: &'a Play,
+    pub start: Start<'a>,
+    pub model: &'a ScriptedModel,
+    pub show: Show,
+    pub transcript: Transcript,
+    pub script: Script<'a>,
+    program: Option<Program>,
+    args: Vec<String>,
+    /// Requests whose reply has not gone out: number, and whether they are the main part's.
+    open: HashMap<usize, bool>,
+    /// The main part's count of each request's number.
+    counted: HashMap<usize, usize>,
+    /// Requests up to this one belong to a program that was ended since.
+    stale: usize,
+    /// The output's length when a question was last answered.
+    answered: usize,
+    ending: Option<Ending>,
+    began: Instant,
+    input_ended: Option<Instant>,
+    end_requests: mpsc::UnboundedReceiver<()>,
+}
+
+enum Happened {
+    Event(Event),
+    Piece(Piece),
+    Exited(ExitStatus),
+    OutOfTime,
+    Interrupted,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(play: &'a Play, start: Start<'a>, model: &'a ScriptedModel, show: Show) -> Self {
+        Self {
+            play,
+            start,
+            model,
+            show,
+            transcript: Transcript::default(),
+            script: Script::new(&play.scene.parts),
+            program: None,
+            args: play.scene.args.clone(),
+            open: HashMap::new(),
+            counted: HashMap::new(),
+            stale: 0,
+            answered: 0,
+            ending: None,
+            began: Instant::now(),
+            input_ended: None,
+            end_requests: process::end_requests(),
+        }
+    }
+
+    fn scene(&self) -> &'a Scene {
+        &self.play.scene
+    }
+
+    fn values(&self) -> Values {
+        self.model.values(&self.start.key)
+    }
+
+    /// Plays to the end. Whatever happens, the program and what it started have ended afterwards.
+    pub async fn to_the_end(
+        &mut self,
+        mut events: mpsc::UnboundedReceiver<Event>,
+    ) -> Result<Ending> {
+        let played = self.play_on(&mut events).await;
+        if let Some(mut program) = self.program.take() {
+            program.end(&self.start.mark()).await;
+            self.take_the_rest(&mut program).await;
+        }
+        process::end_descendants(Some(&self.start.mark()));
+        played
+    }
+
+    async fn play_on(&mut self, events: &mut mpsc::UnboundedReceiver<Event>) -> Result<Ending> {
+        self.program = Some(self.start.start(&self.args)?);
+        let first = self.script.follow(0, &self.args, 0);
+        self.hand(first).await;
+        loop {
+            match self.next(events).await {
+                Happened::Event(event) => self.on_event(event).await?,
+                Happened::Piece(piece) => self.on_piece(piece).await,
+                Happened::Exited(status) => {
+                    let mut program = self.program.take();
+                    if let Some(program) = &mut program {
+                        // Held pipes would keep us from seeing the end of the output.
+                        process::end_descendants(Some(&self.start.mark()));
+                        self.take_the_rest(program).await;
+                    }
+                    return Ok(self.ending.take().unwrap_or(Ending::Exited(status)));
+                }
+                Happened::OutOfTime => return Ok(self.out_of_time()),
+                Happened::Interrupted => {
+                    self.stop_for_interrupt().await;
+                    return Err(Interrupted.into());
+                }
+            }
+            self.answer_if_asked().await;
+            match self.ending {
+                None | Some(Ending::Unanswered(_)) => {}
+                _ => return Ok(self.ending.take().unwrap_or(Ending::Killed)),
+            }
+        }
+    }
+
+    async fn next(&mut self, events: &mut mpsc::UnboundedReceiver<Event>) -> Happened {
+        let deadline = self.deadline();
+        // Checked before the call: without a program the run has ended.
+        let Some(program) = &mut self.program else { return Happened::OutOfTime };
+        let (pieces, ended) = program.listen();
+        tokio::select! {
+            biased;
+            Some(()) = self.end_requests.recv() => Happened::Interrupted,
+            Some(event) = events.recv() => Happened::Event(event),
+            // `None` (the output has ended) leaves the other branches to go on.
+            Some(piece) = pieces.recv() => Happened::Piece(piece),
+            Ok(status) = ended.wait() => Happened::Exited(status),
+            () = tokio::time::sleep_until(deadline.into()) => Happened::OutOfTime,
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let typed = self.show.typed_for;
+        let whole = self.began + self.scene().time_limit + typed;
+        self.input_ended.map_or(whole, |ended| whole.min(ended + LAST_WORK))
+    }
+
+    fn out_of_time(&self) -> Ending {
+        match &self.ending {
+            Some(ending) => ending.clone(),
+            None if self.input_ended.is_some() => Ending::StaysOn,
+            None => Ending::TooLong(self.scene().time_limit),
+        }
+    }
+
+    async fn on_piece(&mut self, piece: Piece) {
+        let goes_on = self.transcript.add(&piece);
+        if !goes_on {
+            self.ending = Some(Ending::Endless);
+            return;
+        }
+        self.show.text(&piece.text).await;
+        let due = self.script.written(&self.transcript.text, &self.args);
+        self.hand(due).await;
+    }
+
+    async fn on_event(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::Came { number, part, stage, go, .. } => {
+                self.drain().await;
+                if part == "main" {
+                    let count = self.counted.len() + 1;
+                    self.counted.insert(number, count);
+                    self.transcript.answer_from = self.transcript.text.len();
+                    self.transcript.log.push(Entry::Request(count));
+                }
+                self.open.insert(number, part == "main");
+                for action in &stage {
+                    self.act(action, number).await?;
+                }
+                // A server that no longer waits has dropped the connection: nothing to do.
+                let _ = go.send(());
+            }
+            Event::Delivered { number, part, next } => {
+                self.drain_what_is_there().await;
+                let is_main = self.open.remove(&number).unwrap_or(part == "main");
+                if let Some(count) = self.counted.get(&number) {
+                    self.transcript.log.push(Entry::Reply(*count));
+                }
+                if number > self.stale {
+                    self.on_delivered(number, &part, is_main, next).await;
+                }
+            }
+            // They are judged at the end, with all others.
+            Event::Fault(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn on_delivered(&mut self, number: usize, part: &str, is_main: bool, next: Next) {
+        if let Some(line) = self.line_of(number) {
+            self.script.delivered(part, line);
+        }
+        if !is_main {
+            return;
+        }
+        let written = self.transcript.text.len();
+        let due = match next {
+            Next::Request => None,
+            Next::User(line) => self.script.turn_ended(line, &self.args, written),
+            Next::End => self.script.turn_ended(usize::MAX, &self.args, written),
+        };
+        self.hand(due).await;
+    }
+
+    /// The line of the script that answered a request.
+    fn line_of(&self, number: usize) -> Option<usize> {
+        let journal = self.model.journal();
+        let exchange = journal.iter().find(|exchange| exchange.number == number)?;
+        exchange.place.as_ref().map(|(_, line)| *line)
+    }
+
+    async fn hand(&mut self, due: Option<Hand>) {
+        let values = self.values();
+        match due {
+            Some(Hand::Over(line)) => {
+                let line = values.fill(&line);
+                let shown = self.show.paint.user(&line);
+                self.show.text(&shown).await;
+                if let Some(program) = &mut self.program {
+                    program.hand_over(&line).await;
+                }
+            }
+            Some(Hand::Close) => self.close_input(),
+            None => {}
+        }
+    }
+
+    fn close_input(&mut self) {
+        if let Some(program) = &mut self.program {
+            program.close_input();
+        }
+        self.input_ended.get_or_insert_with(Instant::now);
+    }
+
+    async fn answer_if_asked(&mut self) {
+        let written = self.transcript.text.len();
+        if self.answered == written || !self.transcript.text.ends_with(QUESTION) {
+            return;
+        }
+        let answer = match self.script.answer() {
+            _ if self.play.yes => Some("y".to_string()),
+            Some(answer) => Some(self.values().fill(&answer)),
+            // The answers come with the reply, and the program may have been quicker than us.
+            None if !self.open.is_empty() => return,
+            None => None,
+        };
+        self.answered = written;
+        let Some(answer) = answer else {
+            let question = self.transcript.last_words().unwrap_or_default().to_string();
+            self.ending.get_or_insert(Ending::Unanswered(question));
+            self.close_input();
+            return;
+        };
+        self.show.text(&format!("{answer}\n")).await;
+        if let Some(program) = &mut self.program {
+            program.hand_over(&answer).await;
+        }
+    }
+
+    async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
+        let rooms = self.start.rooms;
+        let values = self.values();
+        let told = match action {
+            StageAction::Write { path, text } => {
+                actions::write(rooms, &values.fill(path), text, &values)?;
+                format!("someone else writes {}", values.fill(path))
+            }
+            StageAction::Remove { path } => {
+                actions::remove(rooms, &values.fill(path))?;
+                format!("someone else removes {}", values.fill(path))
+            }
+            StageAction::Cut { path, bytes } => {
+                actions::cut(rooms, path, *bytes)?;
+                format!("the last {bytes} bytes of {path} are lost")
+            }
+            StageAction::Clock(by) => {
+                actions::advance_clock(&rooms.clock(), *by)?;
+                format!("the clock moves on by {} s", by.as_secs())
+            }
+            StageAction::Interrupt => "Ctrl+C".to_string(),
+            StageAction::Kill => "the program is killed".to_string(),
+            StageAction::Restart(args) => {
+                format!("the program is started again: {}", args.join(" "))
+            }
+        };
+        let told = self.show.paint.outside(&told);
+        self.show.text(&told).await;
+        match action {
+            StageAction::Kill => self.kill(request).await,
+            StageAction::Restart(args) => self.restart(args, request).await?,
+            StageAction::Interrupt => self.interrupt(request).await,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn kill(&mut self, request: usize) {
+        if let Some(mut program) = self.program.take() {
+            program.end(&self.start.mark()).await;
+            self.take_the_rest(&mut program).await;
+        }
+        self.stale = request;
+        self.open.clear();
+        // A restart takes this back.
+        self.ending = Some(Ending::Killed);
+    }
+
+    async fn restart(&mut self, args: &[String], request: usize) -> Result<()> {
+        self.kill(request).await;
+        let values = self.values();
+        self.args = args.iter().map(|arg| values.fill(arg)).collect();
+        self.program = Some(self.start.start(&self.args)?);
+        self.ending = None;
+        self.input_ended = None;
+        self.go_on_after(request).await;
+        Ok(())
+    }
+
+    async fn interrupt(&mut self, request: usize) {
+        if let Some(program) = &self.program {
+            program.interrupt();
+        }
+        self.open.remove(&request);
+        self.go_on_after(request).await;
+    }
+
+    /// The turn that this request belonged to is over: hands over what follows its reply.
+    async fn go_on_after(&mut self, request: usize) {
+        let Some(line) = self.line_of(request) else { return };
+        let main = &self.scene().parts[0].lines;
+        let rest = main.iter().skip(line + 1);
+        let skipped = rest.take_while(|line| !matches!(line.kind, LineKind::User(_))).count();
+        let from = (line + 1 + skipped).min(main.len());
+        let due = self.script.follow(from, &self.args, self.transcript.text.len());
+        self.hand(due).await;
+    }
+
+    /// Takes what the program has written until now.
+    async fn drain(&mut self) {
+        let until = Instant::now() + 20 * QUIET;
+        while Instant::now() < until {
+            let Some(program) = &mut self.program else { return };
+            match tokio::time::timeout(QUIET, program.pieces.recv()).await {
+                Ok(Some(piece)) => self.on_piece(piece).await,
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes, without waiting, what has been read from the pipe already.
+    async fn drain_what_is_there(&mut self) {
+        while let Some(Ok(piece)) = self.program.as_mut().map(|p| p.pieces.try_recv()) {
+            self.on_piece(piece).await;
+        }
+    }
+
+    /// Takes what an ended program has left in its pipe. Somebody who escaped may still hold it.
+    async fn take_the_rest(&mut self, program: &mut Program) {
+        let rest = async {
+            while let Some(piece) = program.pieces.recv().await {
+                if !self.transcript.add(&piece) {
+                    self.ending = Some(Ending::Endless);
+                    return;
+                }
+                self.show.text(&piece.text).await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(1), rest).await;
+    }
+
+    /// Ctrl+C for the program too; two seconds to leave things in order, then it is ended.
+    async fn stop_for_interrupt(&mut self) {
+        if let Some(program) = &mut self.program {
+            program.interrupt();
+            tokio::select! {
+                _ = program.ended() => {}
+                () = tokio::time::sleep(GRACE) => {}
+                Some(()) = self.end_requests.recv() => {}
+            }
+        }
+    }
+}

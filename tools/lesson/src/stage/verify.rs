@@ -1,0 +1,255 @@
+//! Checks a scene's rules against the disk, the screen and the requests that the model received.
+//!
+//! A verdict that fails says what was expected, what was found instead, and where.
+
+mod order;
+mod text;
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+use mock_server::scene::{Check, FileCheck, Rule, Text, Which};
+use mock_server::{Exchange, Values};
+use serde_json::Value;
+
+use super::Judged;
+use super::command;
+use super::output::Transcript;
+use super::rooms::Rooms;
+use text::{Layout, excerpt, filled};
+
+/// How long a command that verifies may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
+
+type Verdict = Result<(), String>;
+
+/// What a run has left behind.
+pub struct Evidence<'a> {
+    pub rooms: &'a Rooms,
+    pub transcript: &'a Transcript,
+    pub exchanges: &'a [Exchange],
+    /// Files as they were at the start, for `unchanged`.
+    pub originals: &'a HashMap<String, Option<Vec<u8>>>,
+    pub values: &'a Values,
+    pub mark: &'a str,
+}
+
+impl Evidence<'_> {
+    pub async fn judge(&self, rule: &Rule) -> Judged {
+        let verdict = match &rule.check {
+            Check::Answer(text) => self.answer(text),
+            Check::Requests { at_least, at_most } => self.requests(*at_least, *at_most),
+            Check::File { path, file } => self.file(path, file),
+            Check::Command { words, exit, output } => self.command(words, *exit, output).await,
+            Check::Screen(text) => self.screen(text),
+            Check::Request { which, part, text } => self.request(which, part, text),
+            Check::Order(moments) => order::judge(moments, self.transcript, self.values),
+        };
+        let says = match &rule.says {
+            Some(says) => self.values.fill(says),
+            None => self.says(&rule.check),
+        };
+        Judged { name: rule.name.clone(), says, verdict }
+    }
+
+    fn answer(&self, text: &Text) -> Verdict {
+        if self.exchanges.is_empty() {
+            return Err("there is no answer: the program sent no request".to_string());
+        }
+        let found = self.transcript.answer();
+        text::judge(&filled(text, self.values), found, "the answer", Layout::Wrapped)
+    }
+
+    fn screen(&self, text: &Text) -> Verdict {
+        let found = &self.transcript.text;
+        text::judge(&filled(text, self.values), found, "the screen", Layout::Wrapped)
+    }
+
+    fn requests(&self, at_least: u64, at_most: u64) -> Verdict {
+        let count = self.of_part("main").count() as u64;
+        if (at_least..=at_most).contains(&count) {
+            return Ok(());
+        }
+        let wanted = wanted_requests(at_least, at_most);
+        Err(format!("the model should have received {wanted}, and received {count}"))
+    }
+
+    /// What no line expected counts for the main part: nothing else tells where it belongs.
+    fn of_part<'a>(&'a self, part: &'a str) -> impl Iterator<Item = &'a Exchange> {
+        self.exchanges.iter().filter(move |exchange| match &exchange.place {
+            Some((name, _)) => name == part,
+            None => part == "main",
+        })
+    }
+
+    fn file(&self, path: &str, check: &FileCheck) -> Verdict {
+        let path = self.values.fill(path);
+        let file = self.rooms.find(&path).map_err(|error| error.to_string())?;
+        let now = fs::read(&file).ok();
+        match (check, now) {
+            (FileCheck::Absent, None) if !file.exists() => Ok(()),
+            (FileCheck::Absent, _) => Err(format!("{path} should not be there, and is")),
+            (_, None) if file.is_dir() => Err(format!("{path} should be a file, and is a folder")),
+            (FileCheck::Unchanged, now) => self.unchanged(&path, now),
+            (_, None) => Err(format!("{path} is not there")),
+            (FileCheck::Equals(wanted), Some(now)) => {
+                equals(&path, &self.values.fill(wanted), &now)
+            }
+            (FileCheck::Text(text), Some(now)) => {
+                let text = filled(text, self.values);
+                text::judge(&text, &String::from_utf8_lossy(&now), &path, Layout::Exact)
+            }
+        }
+    }
+
+    fn unchanged(&self, path: &str, now: Option<Vec<u8>>) -> Verdict {
+        match (self.originals.get(path).and_then(Option::as_ref), now) {
+            (Some(before), Some(now)) if *before == now => Ok(()),
+            (Some(_), None) => Err(format!("{path} should be as it was, and is gone")),
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(format!("{path} was not there at the start, and is now")),
+            (Some(before), Some(now)) => {
+                let (before, now) =
+                    (String::from_utf8_lossy(before), String::from_utf8_lossy(&now));
+                let difference = first_difference(&before, &now);
+                Err(format!("{path} should be as it was, and is not: {difference}"))
+            }
+        }
+    }
+
+    async fn command(&self, words: &[String], exit: i32, output: &Text) -> Verdict {
+        let words: Vec<String> = words.iter().map(|word| self.values.fill(word)).collect();
+        let line = words.join(" ");
+        let ran = command::run(&words, self.rooms, self.mark, COMMAND_LIMIT).await?;
+        if ran.exit != exit {
+            let (was, said) = (ran.exit, excerpt(&ran.output));
+            return Err(format!("`{line}` should exit with {exit}, and exits with {was}: {said}"));
+        }
+        let what = format!("the output of `{line}`");
+        text::judge(&filled(output, self.values), &ran.output, &what, Layout::Exact)
+    }
+
+    fn request(&self, which: &Which, part: &str, text: &Text) -> Verdict {
+        let text = filled(text, self.values);
+        let texts: Vec<String> = self.of_part(part).map(|e| text_of(&e.request)).collect();
+        let of = if part == "main" { String::new() } else { format!(" of {part}") };
+        if texts.is_empty() {
+            return Err(format!("the model received no request{of}"));
+        }
+        let judge = |n: usize| {
+            let what = format!("request {}{of}", n + 1);
+            text::judge(&text, &texts[n], &what, Layout::Exact)
+        };
+        match which {
+            Which::Last => judge(texts.len() - 1),
+            Which::Number(n) if (1..=texts.len()).contains(n) => judge(n - 1),
+            Which::Number(n) => {
+                Err(format!("there is no request {n}{of}: the model received {}", texts.len()))
+            }
+            Which::Every => (0..texts.len()).try_for_each(judge),
+            Which::Any if (0..texts.len()).any(|n| judge(n).is_ok()) => Ok(()),
+            Which::Any => {
+                let last = judge(texts.len() - 1).err().unwrap_or_default();
+                Err(format!("none of the {} requests{of} is as it should be; {last}", texts.len()))
+            }
+        }
+    }
+
+    fn says(&self, check: &Check) -> String {
+        let text = |text: &Text| text::says(&filled(text, self.values));
+        match check {
+            Check::Answer(wanted) => format!("the answer {}", text(wanted)),
+            Check::Screen(wanted) => format!("the screen {}", text(wanted)),
+            Check::Requests { at_least, at_most } => {
+                format!("the model received {}", wanted_requests(*at_least, *at_most))
+            }
+            Check::File { path, file } => {
+                let what = match file {
+                    FileCheck::Text(wanted) => text(wanted),
+                    FileCheck::Equals(_) => "holds exactly what it should".to_string(),
+                    FileCheck::Absent => "is not there".to_string(),
+                    FileCheck::Unchanged => "is unchanged".to_string(),
+                };
+                format!("{} {what}", self.values.fill(path))
+            }
+            Check::Command { words, exit: 0, .. } => format!("`{}` succeeds", words.join(" ")),
+            Check::Command { words, exit, .. } => {
+                format!("`{}` exits with {exit}", words.join(" "))
+            }
+            Check::Request { which, part, text: wanted } => {
+                let part = if part == "main" { String::new() } else { format!(" of {part}") };
+                let which = match which {
+                    Which::Number(n) => format!("request {n}{part}"),
+                    Which::Last => format!("the last request{part}"),
+                    Which::Any => format!("a request{part}"),
+                    Which::Every => format!("every request{part}"),
+                };
+                format!("{which} {}", text(wanted))
+            }
+            Check::Order(moments) => {
+                let names: Vec<String> = moments.iter().map(order::name).collect();
+                format!("in this order: {}", self.values.fill(&names.join(", ")))
+            }
+        }
+    }
+}
+
+fn wanted_requests(at_least: u64, at_most: u64) -> String {
+    match (at_least, at_most) {
+        (1, 1) => "1 request".to_string(),
+        (least, most) if least == most => format!("{least} requests"),
+        (0, most) => format!("at most {most} requests"),
+        (least, u64::MAX) => format!("at least {least} requests"),
+        (least, most) => format!("{least} to {most} requests"),
+    }
+}
+
+fn equals(path: &str, wanted: &str, now: &[u8]) -> Verdict {
+    if wanted.as_bytes() == now {
+        return Ok(());
+    }
+    let difference = first_difference(wanted, &String::from_utf8_lossy(now));
+    Err(format!("{path} is not what it should be: {difference}"))
+}
+
+/// Where two texts part, as a person would say it.
+fn first_difference(wanted: &str, found: &str) -> String {
+    let mut wanted_lines = wanted.lines();
+    let mut found_lines = found.lines();
+    let mut number = 1;
+    loop {
+        match (wanted_lines.next(), found_lines.next()) {
+            (Some(a), Some(b)) if a == b => number += 1,
+            (Some(a), Some(b)) => {
+                let (a, b) = (excerpt(a), excerpt(b));
+                return format!("line {number} should be {a}, and is {b}");
+            }
+            (Some(a), None) => return format!("line {number} is missing: {}", excerpt(a)),
+            (None, Some(b)) => return format!("line {number} is one too many: {}", excerpt(b)),
+            (None, None) => return "line endings or the end of the last line differ".to_string(),
+        }
+    }
+}
+
+/// All texts of a request, each on lines of its own, and then the request as JSON.
+fn text_of(request: &Value) -> String {
+    fn gather(value: &Value, texts: &mut String) {
+        match value {
+            Value::String(text) => {
+                texts.push_str(text);
+                texts.push('\n');
+            }
+            Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
+            Value::Object(fields) => fields.values().for_each(|field| gather(field, texts)),
+            _ => {}
+        }
+    }
+    let mut texts = String::new();
+    gather(request, &mut texts);
+    texts.push_str(&request.to_string());
+    texts
+}
+
+#[cfg(test)]
+mod tests;
