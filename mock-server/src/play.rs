@@ -38,7 +38,10 @@ impl Front {
             asked.and_then(|(status, bytes)| Ok((status, serde_json::from_slice(&bytes)?)));
         let (status, message): (u16, Value) = match answer {
             Ok(answer) => answer,
-            Err(wrong) => return inner_failed(&wrong, cue.number),
+            Err(wrong) => {
+                self.journal().change(cue.number, |exchange| exchange.status = 500);
+                return inner_failed(&wrong, cue.number);
+            }
         };
         self.journal().change(cue.number, |exchange| {
             exchange.status = status;
