@@ -2,10 +2,8 @@
 
 mod little;
 
-use std::time::Duration;
-
 use lesson::stage::{Interrupted, play};
-use little::{Agent, a_play, begin_with_habits, habit_is, played, scene_dir, wrong};
+use little::{a_play, played, scene_dir, wrong};
 
 const TWO_HOPS: &str = r#"
 title = "Find the port"
@@ -53,19 +51,7 @@ async fn agent() {
     }
     // The test harness has begun a line.
     println!();
-    begin_with_habits();
-    let mut agent = Agent::new();
-    while let Some(line) = agent.line() {
-        if let Some(command) = line.strip_prefix('/') {
-            println!("{command}: done");
-        } else {
-            agent.turn(&line).await;
-        }
-    }
-    if habit_is("stays on") {
-        std::thread::sleep(Duration::from_secs(600));
-    }
-    std::process::exit(0);
+    little::live().await;
 }
 
 #[tokio::test]
