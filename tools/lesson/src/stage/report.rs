@@ -9,7 +9,8 @@ use mock_server::scene::{Line, LineKind, Scene};
 use mock_server::{Exchange, Fault, FaultKind};
 use serde_json::json;
 
-use super::run::{Ending, Run};
+use super::ending::Ending;
+use super::run::Run;
 use super::{Judged, Outcome};
 use crate::screen::{Ink, Paint, fitted};
 
