@@ -118,6 +118,23 @@ async fn bytes_that_are_not_utf_8_fail_the_script_and_nothing_else() {
     assert_eq!(wrong(&outcome, "answer"), "");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_that_shows_nothing_plays_on_and_has_no_answer() {
+    let dir = two_hops();
+    let outcome = played(dir.path(), TWO_HOPS, "closes its output").await;
+    assert_eq!(wrong(&outcome, "requests"), "");
+    assert_eq!(wrong(&outcome, "answer").split(", and").last(), Some(" is empty"));
+}
+
+#[tokio::test]
+async fn what_stands_on_standard_error_is_shown_and_is_no_answer() {
+    let dir = two_hops();
+    let scene = TWO_HOPS.replace("requests = 3", "warned = { screen = \"It is 0.\" }");
+    let outcome = played(dir.path(), &scene, "warns").await;
+    assert_eq!(wrong(&outcome, "warned"), "");
+}
+
 #[tokio::test]
 async fn a_program_that_cannot_be_started_is_an_error() {
     let dir = two_hops();

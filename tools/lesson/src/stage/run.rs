@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
                 if part == "main" {
                     let count = self.counted.len() + 1;
                     self.counted.insert(number, count);
-                    self.transcript.answer_from = self.transcript.text.len();
+                    self.transcript.answer.clear();
                     self.transcript.log.push(Entry::Request(count));
                 }
                 self.open.insert(number, part == "main");

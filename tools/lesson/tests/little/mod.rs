@@ -185,6 +185,16 @@ fn begin_with_habits() {
     if habit_is("prints for ever") {
         while out.write_all(&[b'x'; 4096]).is_ok() {}
     }
+    if habit_is("warns") {
+        eprintln!("It is 0.");
+    }
+    if habit_is("closes its output") {
+        // Its own standard output goes; what it starts has another.
+        let program = std::env::current_exe().expect("this program");
+        let sh = "exec \"$0\" agent --exact --ignored --nocapture >/dev/null 2>&1";
+        let ended = std::process::Command::new("sh").args(["-c", sh]).arg(program).status();
+        std::process::exit(ended.ok().and_then(|status| status.code()).unwrap_or(9));
+    }
     if habit_is("prints bytes") {
         let _ = out.write_all(b"\xff\xfe\n");
     }
