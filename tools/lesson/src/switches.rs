@@ -69,7 +69,7 @@ fn examples(step: &str) -> String {
          {run}                          play the scene\n  \
          {run} -- --diff                what this step adds\n  \
          {run} -- --scene 00 --seed 7   another step's scene\n  \
-         {run} -- --keep --pace 0       at once; keep the folder to look at\n  \
+         {run} -- --keep --pace 0       at once; keep the folder\n  \
          {run} -- --live --no-brakes    a real model\n\n\
          Exit codes: 0 all verified · 1 something was not · 2 bad use · 130 interrupted"
     )

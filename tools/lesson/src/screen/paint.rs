@@ -133,6 +133,8 @@ pub struct Wrapper {
     /// What the lines after the first begin with.
     indent: String,
     column: usize,
+    /// Nothing has been written after the opening.
+    is_new: bool,
     /// White space that waits for a word: dropped where the line breaks.
     space: String,
     /// A word that may go on in the next piece.
@@ -142,7 +144,8 @@ pub struct Wrapper {
 impl Wrapper {
     fn new(paint: Paint, opening: String, column: usize, indent: &str) -> Self {
         let indent = indent.to_string();
-        Self { paint, opening, indent, column, space: String::new(), word: String::new() }
+        let (space, word) = (String::new(), String::new());
+        Self { paint, opening, indent, column, is_new: true, space, word }
     }
 
     /// What the model says, after its bullet.
@@ -160,6 +163,7 @@ impl Wrapper {
                     self.space.clear();
                     shown.push('\n');
                     self.column = 0;
+                    self.is_new = false;
                 }
                 ' ' => {
                     self.put_word(&mut shown);
@@ -186,7 +190,8 @@ impl Wrapper {
         if word.is_empty() {
             return;
         }
-        if self.column == 0 {
+        let is_new = std::mem::replace(&mut self.is_new, false);
+        if self.column == 0 && !is_new {
             self.begin_line(shown);
         } else if self.column + self.space.len() + width(&word) > self.paint.width {
             shown.push('\n');

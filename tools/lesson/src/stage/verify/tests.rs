@@ -1,1 +1,243 @@
+//! Each rule where it holds, and where it does not, with what it says then.
 
+use std::time::Instant;
+
+use mock_server::scene::Moment;
+use serde_json::json;
+
+use super::super::output::Entry;
+use super::*;
+
+/// A run that went well: three requests, an answer, and some files.
+struct AfterTheStory {
+    rooms: Rooms,
+    transcript: Transcript,
+    exchanges: Vec<Exchange>,
+    originals: HashMap<String, Option<Vec<u8>>>,
+    values: Values,
+}
+
+impl AfterTheStory {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir_all(dir.path().join("workspace/logs")).expect("made");
+        fs::create_dir_all(dir.path().join("home")).expect("made");
+        fs::write(dir.path().join("workspace/report.md"), "12 nights\n").expect("written");
+        fs::write(dir.path().join("home/notes.md"), "one\r\ntwo\r\n").expect("written");
+        let rooms = Rooms::copy(dir.path()).expect("copied");
+        let originals =
+            rooms.remember(["report.md", "~/notes.md", "no"].into_iter()).expect("read");
+        let mut values = Values::default();
+        values.set("port", "4711".to_string());
+        let before = "● The port is not here.\n";
+        let text = format!("{before}● It listens on\n  port 4711.\n");
+        let end = text.len();
+        let log = vec![
+            Entry::Request(1),
+            Entry::Reply(1),
+            Entry::Output(before.len()),
+            Entry::Request(2),
+            Entry::Reply(2),
+            Entry::Output(end),
+        ];
+        let transcript = Transcript { text, answer_from: before.len(), broken: false, log };
+        let exchanges = vec![exchange(1, "one “quoted\" word"), exchange(2, "two\nlines")];
+        Self { rooms, transcript, exchanges, originals, values }
+    }
+
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence {
+            rooms: &self.rooms,
+            transcript: &self.transcript,
+            exchanges: &self.exchanges,
+            originals: &self.originals,
+            values: &self.values,
+            mark: "LESSON_RUN=test",
+        }
+    }
+
+    async fn judge(&self, check: Check) -> Judged {
+        let rule = Rule { at: 1, name: "rule".to_string(), says: None, check };
+        self.evidence().judge(&rule).await
+    }
+
+    async fn holds(&self, check: Check) {
+        let judged = self.judge(check).await;
+        assert_eq!(judged.verdict, Ok(()), "{}", judged.says);
+    }
+
+    async fn fails(&self, check: Check, with: &str) {
+        assert_eq!(self.judge(check).await.verdict, Err(with.to_string()));
+    }
+}
+
+fn exchange(number: usize, content: &str) -> Exchange {
+    Exchange {
+        number,
+        place: Some(("main".to_string(), number)),
+        attempt: 1,
+        request: json!({"messages": [{"role": "user", "content": content}]}),
+        status: 200,
+        reply: json!({}),
+        came: Instant::now(),
+        gone: None,
+    }
+}
+
+fn holding(text: &str) -> Text {
+    Text { holds: vec![text.to_string()], ..Text::default() }
+}
+
+fn file(path: &str, file: FileCheck) -> Check {
+    Check::File { path: path.to_string(), file }
+}
+
+#[tokio::test]
+async fn an_answer_is_what_came_after_the_last_request() {
+    let story = AfterTheStory::new();
+    story.holds(Check::Answer(holding("listens on port <<port>>"))).await;
+    let wrong = "the answer should hold “not here”, and is “● It listens on port 4711.”";
+    story.fails(Check::Answer(holding("not here")), wrong).await;
+}
+
+#[tokio::test]
+async fn without_a_request_there_is_no_answer() {
+    let mut story = AfterTheStory::new();
+    story.exchanges.clear();
+    story.transcript.answer_from = 0;
+    let wrong = "there is no answer: the program sent no request";
+    story.fails(Check::Answer(holding("4711")), wrong).await;
+}
+
+#[tokio::test]
+async fn the_screen_is_everything_that_was_written() {
+    let story = AfterTheStory::new();
+    story.holds(Check::Screen(holding("not here"))).await;
+    let lacks = Text { lacks: vec!["not here".to_string()], ..Text::default() };
+    let wrong = "the screen should not hold “not here”, and does, in line 1";
+    story.fails(Check::Screen(lacks), wrong).await;
+}
+
+#[tokio::test]
+async fn requests_are_counted() {
+    let story = AfterTheStory::new();
+    story.holds(Check::Requests { at_least: 2, at_most: 2 }).await;
+    story.holds(Check::Requests { at_least: 1, at_most: u64::MAX }).await;
+    let wrong = "the model should have received 3 requests, and received 2";
+    story.fails(Check::Requests { at_least: 3, at_most: 3 }, wrong).await;
+    let wrong = "the model should have received at most 1 requests, and received 2";
+    story.fails(Check::Requests { at_least: 0, at_most: 1 }, wrong).await;
+}
+
+#[tokio::test]
+async fn files_hold_equal_or_are_gone() {
+    let story = AfterTheStory::new();
+    story.holds(file("report.md", FileCheck::Text(holding("12")))).await;
+    story.holds(file("~/notes.md", FileCheck::Equals("one\r\ntwo\r\n".to_string()))).await;
+    story.holds(file("gone.md", FileCheck::Absent)).await;
+    let wrong = "report.md should hold “13”, and is “12 nights”";
+    story.fails(file("report.md", FileCheck::Text(holding("13"))), wrong).await;
+    story.fails(file("no.md", FileCheck::Text(holding("13"))), "no.md is not there").await;
+    let wrong = "logs should be a file, and is a folder";
+    story.fails(file("logs", FileCheck::Text(holding("13"))), wrong).await;
+    let wrong = "report.md should not be there, and is";
+    story.fails(file("report.md", FileCheck::Absent), wrong).await;
+    let wrong =
+        "report.md is not what it should be: line 1 should be “13 nights”, and is “12 nights”";
+    story.fails(file("report.md", FileCheck::Equals("13 nights\n".to_string())), wrong).await;
+    let wrong =
+        "~/notes.md is not what it should be: line endings or the end of the last line differ";
+    story.fails(file("~/notes.md", FileCheck::Equals("one\ntwo\n".to_string())), wrong).await;
+}
+
+#[tokio::test]
+async fn unchanged_means_byte_for_byte() {
+    let story = AfterTheStory::new();
+    story.holds(file("report.md", FileCheck::Unchanged)).await;
+    story.holds(file("no", FileCheck::Unchanged)).await;
+    fs::write(story.rooms.workspace().join("report.md"), "12 nights\nand more\n").expect("written");
+    let wrong = "report.md should be as it was, and is not: line 2 is one too many: “and more”";
+    story.fails(file("report.md", FileCheck::Unchanged), wrong).await;
+    fs::remove_file(story.rooms.workspace().join("report.md")).expect("removed");
+    let wrong = "report.md should be as it was, and is gone";
+    story.fails(file("report.md", FileCheck::Unchanged), wrong).await;
+    fs::write(story.rooms.workspace().join("no"), "").expect("written");
+    let wrong = "no was not there at the start, and is now";
+    story.fails(file("no", FileCheck::Unchanged), wrong).await;
+}
+
+#[tokio::test]
+async fn a_path_out_of_the_rooms_fails_the_rule() {
+    let story = AfterTheStory::new();
+    let judged = story.judge(file("../report.md", FileCheck::Absent)).await;
+    assert!(judged.verdict.is_err_and(|error| error.contains("leads out of")));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_command_runs_in_the_workspace() {
+    let story = AfterTheStory::new();
+    let command = |line: &str, exit: i32, output: Text| Check::Command {
+        words: line.split(' ').map(str::to_string).collect(),
+        exit,
+        output,
+    };
+    story.holds(command("cat report.md", 0, holding("12"))).await;
+    story.holds(command("cat no.md", 1, Text::default())).await;
+    let wrong = "`cat report.md` should exit with 1, and exits with 0: “12 nights”";
+    story.fails(command("cat report.md", 1, Text::default()), wrong).await;
+    let wrong = "the output of `cat report.md` should hold “13”, and is “12 nights”";
+    story.fails(command("cat report.md", 0, holding("13")), wrong).await;
+    let judged = story.judge(command("no-such-program x", 0, Text::default())).await;
+    assert!(judged.verdict.is_err_and(|e| e.starts_with("`no-such-program x` cannot be run")));
+}
+
+#[tokio::test]
+async fn requests_are_looked_into() {
+    let story = AfterTheStory::new();
+    let request = |which: Which, text: &str| Check::Request {
+        which,
+        part: "main".to_string(),
+        text: holding(text),
+    };
+    story.holds(request(Which::Number(1), "“quoted\" word")).await;
+    story.holds(request(Which::Last, "two\nlines")).await;
+    story.holds(request(Which::Any, "one")).await;
+    story.holds(request(Which::Every, "\"role\":\"user\"")).await;
+    let first = |judged: Judged| judged.verdict.expect_err("it does not hold");
+    let error = first(story.judge(request(Which::Number(2), "one")).await);
+    assert!(error.starts_with("request 2 should hold “one”, and is “"), "{error}");
+    let error = first(story.judge(request(Which::Number(3), "one")).await);
+    assert_eq!(error, "there is no request 3: the model received 2");
+    let error = first(story.judge(request(Which::Every, "one")).await);
+    assert!(error.starts_with("request 2 should hold"), "{error}");
+    let error = first(story.judge(request(Which::Any, "three")).await);
+    assert!(error.starts_with("none of the 2 requests is as it should be; request 2"), "{error}");
+}
+
+#[tokio::test]
+async fn the_order_of_events_is_checked() {
+    let story = AfterTheStory::new();
+    let screen = |text: &str| Moment::Screen(text.to_string());
+    let right =
+        vec![Moment::Reply(1), screen("not here"), Moment::Request(2), screen("on port <<port>>")];
+    story.holds(Check::Order(right)).await;
+    let wrong = "“not here” on the screen came before request 2, and should come after";
+    story.fails(Check::Order(vec![Moment::Request(2), screen("not here")]), wrong).await;
+    let wrong = "request 3 never came";
+    story.fails(Check::Order(vec![Moment::Request(1), Moment::Request(3)]), wrong).await;
+    let wrong = "“nowhere” on the screen never came";
+    story.fails(Check::Order(vec![screen("nowhere")]), wrong).await;
+}
+
+#[tokio::test]
+async fn a_rule_says_what_holds_in_words() {
+    let story = AfterTheStory::new();
+    let says = async |check: Check| story.judge(check).await.says;
+    assert_eq!(says(Check::Answer(holding("<<port>>"))).await, "the answer holds “4711”");
+    let requests = Check::Requests { at_least: 3, at_most: 3 };
+    assert_eq!(says(requests).await, "the model received 3 requests");
+    assert_eq!(says(file("a.md", FileCheck::Unchanged)).await, "a.md is unchanged");
+    let order = Check::Order(vec![Moment::Request(1), Moment::Screen("x".to_string())]);
+    assert_eq!(says(order).await, "in this order: request 1, “x” on the screen");
+}
