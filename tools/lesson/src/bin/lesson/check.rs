@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
+use lesson::screen;
 use lesson::stage::{self, Outcome, Play};
 
 use crate::repo::{Repo, Step};
@@ -79,43 +80,24 @@ fn existing(file: &Path) -> Option<OsString> {
 }
 
 fn report(step: &Step, title: &str, outcome: &Outcome) -> String {
-    let mut text = format!("{} · {title} · seed {}\n\n", step.folder, outcome.seed);
-    for rule in &outcome.rules {
-        match &rule.verdict {
-            Ok(()) => text += &format!("  ✓ {}\n", rule.says),
-            Err(why) => {
-                text += &format!("  ✗ {}: {}\n", rule.name, rule.says);
-                text += &indented(why, "      ");
-            }
-        }
-    }
-    if !outcome.left_out.is_empty() {
-        let names = outcome.left_out.join(", ");
-        text += &format!("  – left out, since it is about our own screen: {names}\n");
-    }
-    let failed = outcome.rules.iter().filter(|rule| rule.verdict.is_err()).count();
-    if failed == 0 {
+    let mut text = format!("{} · {title} · seed {}\n", step.folder, outcome.seed);
+    text += &outcome.verified(&screen::paint());
+    let failed = outcome.rules.iter().filter(|rule| rule.verdict.is_err());
+    let failed: Vec<&str> = failed.map(|rule| rule.name.as_str()).collect();
+    if failed.is_empty() {
         return text + "\nThe program keeps the contract on this scene.\n";
     }
-    text += "\n";
     text += &last_words(&outcome.output);
-    text += &format!(
-        "{failed} of {} rules failed. The same run again: --seed {}\n",
-        outcome.rules.len(),
-        outcome.seed
-    );
-    text
+    let again = format!("The same run again: --seed {}", outcome.seed);
+    text + &format!("\nfailed: {}. {again}\n", failed.join(", "))
 }
 
 fn last_words(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     if lines.is_empty() {
-        return "The program wrote nothing.\n\n".to_string();
+        return "\nThe program wrote nothing.\n".to_string();
     }
-    let shown = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
-    format!("The last that the program wrote:\n{}\n", indented(&shown, "  │ "))
-}
-
-fn indented(text: &str, with: &str) -> String {
-    text.lines().map(|line| format!("{with}{line}").trim_end().to_string() + "\n").collect()
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let shown: String = last.iter().map(|line| format!("  │ {line}\n")).collect();
+    format!("\nThe last that the program wrote:\n{}", screen::visible(&shown))
 }
