@@ -6,31 +6,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method};
 use axum::response::Response;
-use hyper::body::Bytes;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::delivery::{Delivery, steps};
+use crate::event::{Event, Exchange, Fault, FaultKind};
 use crate::expect::{self, Patterns, reply_at};
 use crate::gate::Hold;
-use crate::inner::{Inner, speaker};
+use crate::inner::Inner;
+use crate::intake::{Refused, header, read};
 use crate::journal::Journal;
 use crate::keys::Keys;
 use crate::place::{self, Place};
+use crate::play::Cued;
 use crate::reply::{self, Cue};
-use crate::scene::{LineKind, Reply, Scene};
-use crate::sse::{self, Flaws};
+use crate::respond::{inner_failed, json, whole};
+use crate::scene::Scene;
 use crate::strict;
 use crate::usage::{Measured, Usage};
 use crate::values::Values;
-use crate::{Event, Exchange, Fault, FaultKind, Next};
-
-/// The API's own limit for a request.
-const LARGEST: usize = 32 << 20;
 
 pub struct Front {
     pub scene: Arc<Scene>,
@@ -46,25 +43,15 @@ pub struct Front {
     pub numbers: AtomicUsize,
 }
 
-/// A request that cannot be played: its status and the API's message.
-struct Refused {
-    status: u16,
-    message: String,
-}
-
 /// A request that passed all rules.
 struct Asked {
     number: usize,
     key: String,
     body: Value,
     measured: Measured,
-}
-
-/// A request whose line is found.
-struct Cued {
-    place: Place,
-    cue: Cue,
-    streamed: bool,
+    /// Of the body, in bytes.
+    size: usize,
+    came: Instant,
 }
 
 pub async fn handle(
@@ -97,7 +84,7 @@ impl Front {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn emit(&self, event: Event) {
+    pub fn emit(&self, event: Event) {
         if let Some(events) = &self.events {
             // A stage that no longer listens misses nothing.
             let _ = events.send(event);
@@ -139,17 +126,15 @@ impl Front {
             return self.refuse(number, body, Refused { status: 400, message });
         }
         let key = header(headers, "x-api-key").unwrap_or_default().to_string();
-        let place = {
-            let values = self.values_of(&key);
-            place::find(&self.scene, &values, &body).map(|place| (place, values))
-        };
-        let (place, values) = match place {
-            Ok(found) => found,
-            Err(surprise) => return self.surprised(number, body, size, came, surprise).await,
-        };
-        let asked = Asked { number, key, body, measured };
-        let cued = self.cue(asked, place, values, size, came).await;
-        self.play(cued).await
+        let asked = Asked { number, key, body, measured, size, came };
+        let values = self.values_of(&asked.key);
+        match place::find(&self.scene, &values, &asked.body) {
+            Ok(place) => {
+                let cued = self.cue(asked, place, values).await;
+                self.play(cued).await
+            }
+            Err(surprise) => self.surprised(asked, surprise).await,
+        }
     }
 
     /// The run's values with those that this key has captured so far.
@@ -180,86 +165,70 @@ impl Front {
     }
 
     /// Answers a request that no line expects.
-    async fn surprised(
-        &self,
-        number: usize,
-        request: Value,
-        size: usize,
-        came: Instant,
-        surprise: String,
-    ) -> Response {
+    async fn surprised(&self, asked: Asked, surprise: String) -> Response {
+        let number = asked.number;
         self.fault(number, FaultKind::Unexpected, surprise.clone());
-        let now = Some(Instant::now());
-        let answer = reply::error("invalid_request_error", &surprise, number);
-        let exchange = Exchange {
-            number,
-            place: None,
-            attempt: 1,
-            request,
-            status: 400,
-            reply: answer,
-            came,
-            gone: now,
-        };
+        let (size, mut exchange) = asked.into_exchange(None, 1);
+        exchange.status = 400;
+        exchange.reply = reply::error("invalid_request_error", &surprise, number);
+        exchange.gone = Some(Instant::now());
         self.journal().add(exchange, size);
         self.said("surprise", &Cue { number, surprise, ..Cue::default() }).await
     }
 
-    /// Notes the request, looks at what it brings, and waits for the stage.
-    async fn cue(
-        &self,
-        asked: Asked,
-        place: Place,
-        mut values: Values,
-        size: usize,
-        came: Instant,
-    ) -> Cued {
-        let Asked { number, key, body, measured } = asked;
+    /// Looks at what the request brings, notes it, and waits for the stage.
+    async fn cue(&self, asked: Asked, place: Place, mut values: Values) -> Cued {
         let part = &self.scene.parts[place.part];
-        expect::capture(&self.scene, place, &body, &self.patterns, &mut values);
-        let missed = expect::misses(&self.scene, place, &body, &self.patterns, &values);
-        let is_start = crate::request::messages(&body).len() == 1;
-        let attempt = {
-            let mut keys = self.keys();
-            let memory = keys.of(&key);
-            memory.captured = Some(values.clone());
-            memory.attempt(place, is_start)
+        expect::capture(&self.scene, place, &asked.body, &self.patterns, &mut values);
+        let misses = expect::misses(&self.scene, place, &asked.body, &self.patterns, &values);
+        let attempt = self.attempt(&asked, place, &values);
+        self.report(&asked, place, &misses);
+        let main = place::main_so_far(&self.scene, &values, &asked.body);
+        values.set("mark", place::mark(main, &part.name, place.line));
+        let cue = Cue {
+            number: asked.number,
+            attempt,
+            model: asked.body["model"].as_str().unwrap_or_default().to_string(),
+            values,
+            missed: !misses.is_empty(),
+            usage: self.usage(&asked, place, attempt),
+            surprise: String::new(),
         };
-        let line = &part.lines[place.line];
-        for miss in &missed {
-            if self.keys().of(&key).is_new(place, miss) {
-                let message = format!("{}:{}: {miss}", self.scene.path.display(), line.at);
-                self.fault(number, FaultKind::Missed, message);
+        let streamed = asked.body["stream"] == true;
+        let (size, exchange) = asked.into_exchange(Some((part.name.clone(), place.line)), attempt);
+        self.journal().add(exchange, size);
+        self.wait_for_stage(cue.number, place, attempt).await;
+        Cued { place, cue, streamed }
+    }
+
+    /// Which attempt of this place this is; remembers the values as well.
+    fn attempt(&self, asked: &Asked, place: Place, values: &Values) -> usize {
+        let is_start = crate::request::messages(&asked.body).len() == 1;
+        let mut keys = self.keys();
+        let memory = keys.of(&asked.key);
+        memory.captured = Some(values.clone());
+        memory.attempt(place, is_start)
+    }
+
+    fn report(&self, asked: &Asked, place: Place, misses: &[String]) {
+        let at = self.scene.parts[place.part].lines[place.line].at;
+        for miss in misses {
+            let is_new = self.keys().of(&asked.key).is_new(place, miss);
+            if is_new {
+                let message = format!("{}:{at}: {miss}", self.scene.path.display());
+                self.fault(asked.number, FaultKind::Missed, message);
             }
         }
-        let reply = reply_at(part, place.line);
-        let strikes = reply.is_some_and(|reply| attempt <= reply.fault.status.len());
-        let usage = if strikes {
-            Usage::default()
-        } else {
-            let minimum = self.scene.limits.cache_minimum;
-            self.keys().of(&key).cache.usage(&measured, minimum, Instant::now())
-        };
-        let main = place::main_so_far(&self.scene, &values, &body);
-        let streamed = body["stream"] == true;
-        let model = body["model"].as_str().unwrap_or_default().to_string();
-        values.set("mark", place::mark(main, &part.name, place.line));
-        let exchange = Exchange {
-            number,
-            place: Some((part.name.clone(), place.line)),
-            attempt,
-            request: body,
-            status: 0,
-            reply: Value::Null,
-            came,
-            gone: None,
-        };
-        self.journal().add(exchange, size);
-        self.wait_for_stage(number, place, attempt).await;
-        let missed = !missed.is_empty();
-        let surprise = String::new();
-        let cue = Cue { number, attempt, model, values, missed, usage, surprise };
-        Cued { place, cue, streamed }
+    }
+
+    /// Usage of this attempt. One that is answered with an error reads and writes no cache.
+    fn usage(&self, asked: &Asked, place: Place, attempt: usize) -> Usage {
+        let reply = reply_at(&self.scene.parts[place.part], place.line);
+        if reply.is_some_and(|reply| attempt <= reply.fault.status.len()) {
+            return Usage::default();
+        }
+        let minimum = self.scene.limits.cache_minimum;
+        self.keys().of(&asked.key).cache.usage(&asked.measured, minimum, Instant::now())
     }
 
     /// Tells the stage that the request has come; the reply waits for its word.
@@ -277,190 +246,21 @@ impl Front {
         // Sent or dropped: both mean go.
         let _ = gone.await;
     }
+}
 
-    /// Lets the line speak, and sends what it said.
-    async fn play(self: &Arc<Self>, cued: Cued) -> Response {
-        let Cued { place, cue, streamed } = cued;
-        let part = &self.scene.parts[place.part];
-        let Some(reply) = reply_at(part, place.line) else {
-            return inner_failed(&anyhow::anyhow!("line {} is no reply", place.line), cue.number);
+impl Asked {
+    /// Its entry in the journal, not yet answered, and its size.
+    fn into_exchange(self, place: Option<(String, usize)>, attempt: usize) -> (usize, Exchange) {
+        let exchange = Exchange {
+            number: self.number,
+            place,
+            attempt,
+            request: self.body,
+            status: 0,
+            reply: Value::Null,
+            came: self.came,
+            gone: None,
         };
-        let asked = self.inner.ask(&speaker(&part.name, place.line), &cue).await;
-        let answer =
-            asked.and_then(|(status, bytes)| Ok((status, serde_json::from_slice(&bytes)?)));
-        let (status, message): (u16, Value) = match answer {
-            Ok(answer) => answer,
-            Err(wrong) => return inner_failed(&wrong, cue.number),
-        };
-        self.journal().change(cue.number, |exchange| {
-            exchange.status = status;
-            exchange.reply = message.clone();
-        });
-        if status != 200 {
-            self.journal().change(cue.number, |exchange| exchange.gone = Some(Instant::now()));
-            return refusal(status, &message, reply);
-        }
-        self.deliver(place, &cue, reply, message, streamed)
+        (self.size, exchange)
     }
-
-    fn deliver(
-        self: &Arc<Self>,
-        place: Place,
-        cue: &Cue,
-        reply: &Reply,
-        mut message: Value,
-        streamed: bool,
-    ) -> Response {
-        let fault = &reply.fault;
-        let strikes = cue.attempt <= fault.status.len() + fault.attempts.max(1);
-        let error_event = fault.error_event.clone().filter(|_| strikes);
-        let broken = error_event.is_some();
-        let chunks: Vec<Vec<u8>> = if streamed {
-            let flaws = Flaws { malformed: fault.malformed, error_event };
-            sse::events(&message, &flaws).into_iter().map(String::into_bytes).collect()
-        } else {
-            if fault.malformed {
-                empty_arguments(&mut message);
-            }
-            vec![message.to_string().into_bytes()]
-        };
-        let pace = self.pace.or(reply.pace).unwrap_or(self.scene.pace);
-        let holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        let holds: Vec<_> = holds.iter().filter(|hold| hold.place == place).cloned().collect();
-        let steps = steps(chunks, pace, fault, strikes, &holds);
-        let (speech, otherwise) = reply::speech(reply, cue);
-        let asks_again = !speech.calls.is_empty()
-            || matches!(speech.stop.as_deref(), Some("max_tokens" | "pause_turn"));
-        let next = self.next(place, asks_again, otherwise);
-        let front = self.clone();
-        let number = cue.number;
-        let body = Delivery::new(steps, streamed, move |whole| {
-            if whole {
-                front.gone(number, place, next.clone(), !broken);
-            }
-        });
-        let kind = if streamed { "text/event-stream; charset=utf-8" } else { "application/json" };
-        response(200, kind, number, Body::new(body))
-    }
-
-    /// A reply's last byte is out.
-    fn gone(&self, number: usize, place: Place, next: Next, delivered: bool) {
-        self.journal().change(number, |exchange| exchange.gone = Some(Instant::now()));
-        if delivered {
-            let part = self.scene.parts[place.part].name.clone();
-            self.emit(Event::Delivered { number, part, next });
-        }
-    }
-
-    /// What the script has after this reply.
-    fn next(&self, place: Place, asks_again: bool, otherwise: bool) -> Next {
-        if asks_again {
-            return Next::Request;
-        }
-        let lines = &self.scene.parts[place.part].lines;
-        for (index, line) in lines.iter().enumerate().skip(place.line + 1) {
-            match line.kind {
-                LineKind::User(_) | LineKind::Types { .. } => return Next::User(index),
-                // The turn goes on by itself: something sends the program back to the model.
-                // Not after another reply than the script's: that one ended the turn.
-                LineKind::Reply(_) if !otherwise => return Next::Request,
-                LineKind::Reply(_) | LineKind::Answer(_) => {}
-            }
-        }
-        Next::End
-    }
-}
-
-/// Reads a request's body; also its size in bytes.
-async fn read(headers: &HeaderMap, body: Body) -> Result<(Value, usize), Refused> {
-    let refused = |status, message: &str| Err(Refused { status, message: message.to_string() });
-    let Some(bytes) = collect(body).await else {
-        return refused(413, "Request exceeds the maximum size");
-    };
-    if header(headers, "x-api-key").is_none_or(str::is_empty) {
-        return refused(401, "x-api-key header is required");
-    }
-    if header(headers, "anthropic-version").is_none() {
-        return refused(400, "anthropic-version: header is required");
-    }
-    let is_json = header(headers, "content-type").is_some_and(|kind| {
-        kind.split(';')
-            .next()
-            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-    });
-    if !is_json {
-        return refused(400, "content-type: Input should be 'application/json'");
-    }
-    match serde_json::from_slice(&bytes) {
-        Ok(value) => Ok((value, bytes.len())),
-        Err(wrong) => refused(400, &format!("The request body is not valid JSON: {wrong}")),
-    }
-}
-
-/// The whole body, or `None` if it is too large. A body too large is read to its end all the
-/// same, since a client that is still writing would see a broken connection and not the answer.
-async fn collect(mut body: Body) -> Option<Bytes> {
-    let mut bytes = Vec::new();
-    let mut size = 0;
-    while let Some(frame) =
-        std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await
-    {
-        let Some(data) = frame.ok().and_then(|frame| frame.into_data().ok()) else { break };
-        size += data.len();
-        if size > LARGEST {
-            bytes = Vec::new();
-        } else {
-            bytes.extend_from_slice(&data);
-        }
-    }
-    (size <= LARGEST).then(|| Bytes::from(bytes))
-}
-
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// A whole message is valid JSON, so that broken arguments can only be missing there.
-fn empty_arguments(message: &mut Value) {
-    for block in message["content"].as_array_mut().into_iter().flatten() {
-        if block["type"] == "tool_use" {
-            block["input"] = serde_json::json!({});
-        }
-    }
-}
-
-/// An error that the scene asks for.
-fn refusal(status: u16, body: &Value, reply: &Reply) -> Response {
-    let mut response = json(status, body);
-    if let Some(wait) = reply.fault.retry_after
-        && let Ok(value) = wait.as_millis().to_string().parse()
-    {
-        response.headers_mut().insert("retry-after-ms", value);
-    }
-    response
-}
-
-fn inner_failed(wrong: &anyhow::Error, number: usize) -> Response {
-    let message = format!("the scripted model failed: {wrong:#}");
-    json(500, &reply::error("api_error", &message, number))
-}
-
-fn json(status: u16, value: &Value) -> Response {
-    let number = value["request_id"].as_str().and_then(|id| id.strip_prefix("req_")?.parse().ok());
-    response(status, "application/json", number.unwrap_or(0), Body::from(value.to_string()))
-}
-
-fn whole(status: u16, bytes: Bytes) -> Response {
-    response(status, "application/json", 0, Body::from(bytes))
-}
-
-fn response(status: u16, kind: &'static str, number: usize, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let headers = response.headers_mut();
-    headers.insert("content-type", axum::http::HeaderValue::from_static(kind));
-    if let Ok(id) = reply::request_id(number).parse() {
-        headers.insert("request-id", id);
-    }
-    response
 }

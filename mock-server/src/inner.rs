@@ -25,6 +25,12 @@ const SPEAKER: &str = "x-speaker";
 /// A cue and its bookkeeping are some kilobytes: this many keep a server below 20 MB.
 const RENEW_AFTER: usize = 4_000;
 
+type Speak = fn(&Cue) -> (u16, Value);
+
+/// Who speaks beside the reply lines.
+const OTHERS: [(&str, Speak); 3] =
+    [("surprise", surprise), ("models", models), ("tokens", counted)];
+
 type Connection = SendRequest<Full<Bytes>>;
 
 pub struct Inner {
@@ -75,25 +81,19 @@ impl Inner {
 impl Generation {
     async fn start(scene: &Arc<Scene>) -> Self {
         let server = MockServer::builder().disable_request_recording().start().await;
-        for (part, lines) in scene.parts.iter().enumerate().map(|(n, part)| (n, &part.lines)) {
-            for line in 0..lines.len() {
-                if matches!(lines[line].kind, LineKind::Reply(_)) {
-                    let speaker = Speaker(speaker(&scene.parts[part].name, line));
-                    let scene = scene.clone();
-                    let speaks = ReplyLine { scene, part, line };
-                    server.register(Mock::given(speaker).respond_with(speaks)).await;
+        for (part, cast) in scene.parts.iter().enumerate() {
+            for (line, spoken) in cast.lines.iter().enumerate() {
+                if matches!(spoken.kind, LineKind::Reply(_)) {
+                    let speaks = ReplyLine { scene: scene.clone(), part, line };
+                    let given = Mock::given(Speaker(speaker(&cast.name, line)));
+                    server.register(given.respond_with(speaks)).await;
                 }
             }
         }
-        let others: [(&str, fn(&Cue) -> (u16, Value)); 3] =
-            [("surprise", surprise), ("models", models), ("tokens", counted)];
-        for (name, speak) in others {
-            let mock = Mock::given(Speaker(name.to_string()));
-            server
-                .register(
-                    mock.respond_with(move |request: &wiremock::Request| said(request, speak)),
-                )
-                .await;
+        for (name, speak) in OTHERS {
+            let given = Mock::given(Speaker(name.to_string()));
+            let speaks = move |request: &wiremock::Request| said(request, speak);
+            server.register(given.respond_with(speaks)).await;
         }
         Self { server: Some(server), idle: Mutex::default(), requests: AtomicUsize::new(0) }
     }

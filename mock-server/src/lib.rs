@@ -1,230 +1,29 @@
-//! A scripted model: it speaks the wire format of a real one, and says what a scene says.
+#![doc = include_str!("../README.md")]
 
 mod delivery;
+mod event;
 mod expect;
 mod front;
 mod gate;
 mod inner;
+mod intake;
 mod journal;
 mod keys;
 mod place;
+mod play;
 mod read;
 mod reply;
 mod request;
+mod respond;
 pub mod scene;
+mod server;
 mod sse;
 mod strict;
 mod usage;
 mod values;
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, Result};
-use axum::serve::ListenerExt;
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
-
+pub use event::{Event, Exchange, Fault, FaultKind, Next};
 pub use gate::Gate;
 pub use scene::Scene;
+pub use server::{Options, ScriptedModel};
 pub use values::Values;
-
-use front::Front;
-use journal::Journal;
-
-/// A running scripted model. It listens on loopback until `stop` or drop.
-pub struct ScriptedModel {
-    address: SocketAddr,
-    front: Arc<Front>,
-    /// Dropped, it ends the server.
-    stop: Option<oneshot::Sender<()>>,
-    ended: Option<oneshot::Receiver<()>>,
-}
-
-pub struct Options {
-    /// 0: any free port.
-    pub port: u16,
-    /// The run's values.
-    pub values: Values,
-    /// `Some` replaces the scene's pace.
-    pub pace: Option<Duration>,
-    /// Where the stage hears of what happens; without it stage actions are only noted.
-    pub events: Option<mpsc::UnboundedSender<Event>>,
-    /// Folder of the run; replaced before tokens are counted, so that they are the same everywhere.
-    pub rooms: Vec<String>,
-}
-
-/// What happened at the model.
-pub enum Event {
-    /// A request has come that a line expects. Its reply waits until `go` is sent or dropped.
-    Came {
-        number: usize,
-        part: String,
-        attempt: usize,
-        stage: Vec<scene::StageAction>,
-        go: oneshot::Sender<()>,
-    },
-    /// A reply has gone out whole.
-    Delivered { number: usize, part: String, next: Next },
-    /// The program broke a rule of the API, or an expectation of the scene was missed.
-    Fault(Fault),
-}
-
-/// What the script has after a delivered reply.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Next {
-    /// The reply called tools (or was cut): the program asks again by itself.
-    Request,
-    /// The turn is over; the next user line, as an index into the part's lines.
-    User(usize),
-    End,
-}
-
-/// Something that should not have happened.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
-    /// Number of the request, counted from 1 over all parts.
-    pub request: usize,
-    pub kind: FaultKind,
-    pub message: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FaultKind {
-    /// The request broke a rule of the API (it was answered with a 4xx).
-    Protocol,
-    /// No line of the scene expects this request.
-    Unexpected,
-    /// The request came, but not as the line expects it.
-    Missed,
-}
-
-/// One request and what was answered.
-#[derive(Debug, Clone)]
-pub struct Exchange {
-    /// Counted from 1 over all parts.
-    pub number: usize,
-    /// The part it belongs to, and the reply's index among the part's lines; `None` if no line expected it.
-    pub place: Option<(String, usize)>,
-    pub attempt: usize,
-    pub request: Value,
-    pub status: u16,
-    /// The reply as one JSON value, also where it was streamed.
-    pub reply: Value,
-    pub came: Instant,
-    pub gone: Option<Instant>,
-}
-
-impl ScriptedModel {
-    /// Starts the server on a thread of its own, so that nothing the caller does can stall it.
-    pub async fn start(scene: Scene, options: Options) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))
-            .with_context(|| format!("cannot listen on port {} of 127.0.0.1", options.port))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let (stop, stopped) = oneshot::channel();
-        let (started, front) = oneshot::channel();
-        let (ending, ended) = oneshot::channel();
-        std::thread::Builder::new().name("scripted-model".into()).spawn(move || {
-            run(scene, options, listener, started, stopped);
-            let _ = ending.send(());
-        })?;
-        let front = front.await.context("the scripted model did not start")??;
-        Ok(Self { address, front, stop: Some(stop), ended: Some(ended) })
-    }
-
-    /// `http://127.0.0.1:PORT`
-    pub fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    /// All exchanges so far (the newest 200 where the server stands alone).
-    pub fn journal(&self) -> Vec<Exchange> {
-        self.front.journal().exchanges()
-    }
-
-    /// All faults so far (the newest 200 where the server stands alone).
-    pub fn faults(&self) -> Vec<Fault> {
-        self.front.journal().faults()
-    }
-
-    /// The run's values, captured ones included (of the run with this API key).
-    pub fn values(&self, key: &str) -> Values {
-        self.front.values_of(key)
-    }
-
-    /// Holds every reply of a line (an index among the part's lines), after so many events of it,
-    /// until the gate is released or dropped. Errors if there is no such part.
-    pub fn hold(&self, part: &str, line: usize, after: usize) -> Result<Gate> {
-        let part = self.front.scene.parts.iter().position(|known| known.name == part);
-        let part = part.context("there is no such part")?;
-        let (hold, gate) = gate::gate(place::Place { part, line }, after);
-        self.front.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
-        Ok(gate)
-    }
-
-    /// Stops accepting, drops open connections, and ends the inner server.
-    pub async fn stop(mut self) {
-        self.stop.take();
-        if let Some(ended) = self.ended.take() {
-            let _ = ended.await;
-        }
-    }
-}
-
-/// The server's thread: serves until it is told to stop.
-fn run(
-    scene: Scene,
-    options: Options,
-    listener: TcpListener,
-    started: oneshot::Sender<Result<Arc<Front>>>,
-    stopped: oneshot::Receiver<()>,
-) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(wrong) => {
-            let _ = started.send(Err(wrong).context("cannot start a runtime"));
-            return;
-        }
-    };
-    runtime.block_on(async {
-        let listener = match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => listener,
-            Err(wrong) => {
-                let _ = started.send(Err(wrong).context("cannot listen"));
-                return;
-            }
-        };
-        let front = Arc::new(front(scene, options).await);
-        let router = axum::Router::new().fallback(front::handle).with_state(front.clone());
-        // Without it the system holds small events back, and a stream runs at a seventh.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
-        let _ = started.send(Ok(front));
-        tokio::select! {
-            _ = axum::serve(listener, router) => {}
-            _ = stopped => {}
-        }
-    });
-    // Dropping the runtime drops open connections.
-}
-
-async fn front(scene: Scene, options: Options) -> Front {
-    let scene = Arc::new(scene);
-    Front {
-        inner: inner::Inner::start(scene.clone()).await,
-        scene,
-        values: options.values,
-        pace: options.pace,
-        journal: Mutex::new(Journal::new(options.events.is_none())),
-        events: options.events,
-        rooms: options.rooms,
-        keys: Mutex::default(),
-        holds: Mutex::default(),
-        patterns: expect::Patterns::default(),
-        numbers: AtomicUsize::new(0),
-    }
-}

@@ -288,8 +288,8 @@ fn thinking(body: &Value, max_tokens: u64) -> Broken {
     if max_tokens <= budget {
         return Err("`max_tokens` must be greater than `thinking.budget_tokens`".into());
     }
-    let assistants = messages(body).iter().enumerate().filter(|(_, m)| is_role(m, "assistant"));
-    let Some((index, last)) = assistants.last() else { return Ok(()) };
+    let mut assistants = messages(body).iter().enumerate().filter(|(_, m)| is_role(m, "assistant"));
+    let Some((index, last)) = assistants.next_back() else { return Ok(()) };
     let Some(first) = blocks(last).first() else { return Ok(()) };
     let calls = blocks(last).iter().any(|block| is_type(block, "tool_use"));
     let begins_thinking = is_type(first, "thinking") || is_type(first, "redacted_thinking");

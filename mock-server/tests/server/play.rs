@@ -1,10 +1,8 @@
 //! A scene played from the first line to the last, whole and streamed.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Talk, events, said, start};
+use crate::talk::{Talk, events, said, start};
 use mock_server::{Event, FaultKind, Next, Scene, ScriptedModel, Values};
 use serde_json::json;
 
@@ -107,7 +105,7 @@ async fn a_stream_says_the_same_as_the_whole_reply() {
 async fn the_stage_hears_of_a_request_before_its_reply_and_of_its_end() {
     let scene = Scene::parse(PORT, "scene.toml".as_ref()).expect("the scene reads");
     let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let mut options = common::options(Values::draw(&scene, 1));
+    let mut options = crate::talk::options(Values::draw(&scene, 1));
     options.events = Some(sender);
     let model = ScriptedModel::start(scene, options).await.expect("the server starts");
     let mut talk = Talk::new(&model);

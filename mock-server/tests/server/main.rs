@@ -1,0 +1,4 @@
+//! The scripted model over HTTP, as a program meets it.
+
+mod play;
+mod talk;
