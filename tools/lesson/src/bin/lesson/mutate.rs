@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lesson::stage;
+use lesson::stage::{self, Interrupted};
 use tokio::process::Command;
 
 use crate::copy;
@@ -59,6 +59,7 @@ pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool>
             let (mark, text) = match bench.try_one(&step, mutation).await {
                 Ok(Some(by)) => ("✓", by),
                 Ok(None) => ("✗", "nobody noticed".to_string()),
+                Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(error) => ("✗", format!("{error:#}")),
             };
             unnoticed += usize::from(mark == "✗");
