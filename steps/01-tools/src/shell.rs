@@ -27,8 +27,9 @@ pub const USUAL_TIME: u64 = 120_000;
 pub const LONGEST_TIME: u64 = 600_000;
 
 /// How long we wait for the rest of the output when the command itself has ended. Only something
-/// that it left in the background can still hold the pipe then.
-const GRACE: Duration = Duration::from_millis(300);
+/// that it left in the background can still hold the pipe then; on a busy machine our own thread
+/// may be late, too.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a command line in a folder. The result starts with the exit code; a command that runs out
 /// of time is an error, and what it started ends with it.
@@ -55,16 +56,14 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     let pipe_is_open = tokio::time::timeout(GRACE, &mut pipe_ended).await.is_err();
     let text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
 
-    match (status, pipe_is_open) {
-        (Ok(status), false) => Ok(format!("{}\n{text}", outcome(status?))),
-        (Ok(status), true) => Ok(format!(
-            "{}, and something it started still runs in the background\n{text}",
-            outcome(status?)
-        )),
-        (Err(_), false) => bail!("stopped after {limit:?}, with everything it had started\n{text}"),
-        (Err(_), true) => {
-            bail!("stopped after {limit:?}, but something it started still runs\n{text}")
-        }
+    let rest = match (&status, pipe_is_open) {
+        (_, true) => ", but something it started still runs",
+        (Err(_), false) => ", with everything it had started",
+        (Ok(_), false) => "",
+    };
+    match status {
+        Ok(status) => Ok(format!("{}{rest}\n{text}", outcome(status?))),
+        Err(_) => bail!("stopped after {limit:?}{rest}\n{text}"),
     }
 }
 
