@@ -9,8 +9,9 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use mock_server::scene::StageAction;
 use mock_server::{Event, Next, Scene, ScriptedModel, Values};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::Play;
 use super::ending::{Ending, Interrupted};
@@ -49,7 +50,7 @@ pub struct Run<'a> {
     pub(super) ending: Option<Ending>,
     began: Instant,
     pub(super) input_ended: Option<Instant>,
-    end_requests: mpsc::UnboundedReceiver<()>,
+    pub end_requests: mpsc::UnboundedReceiver<()>,
 }
 
 enum Happened {
@@ -190,6 +191,10 @@ impl<'a> Run<'a> {
                 for action in &stage {
                     self.act(action, number).await?;
                 }
+                if stage.contains(&StageAction::Interrupt) {
+                    let_go_later(go);
+                    return Ok(());
+                }
                 // A server that no longer waits has dropped the connection: nothing to do.
                 let _ = go.send(());
             }
@@ -324,4 +329,13 @@ impl<'a> Run<'a> {
             }
         }
     }
+}
+
+/// An interrupted program must not get the reply that it no longer waits for, or which of the two
+/// comes first would be chance. One that cares nothing for Ctrl+C gets it when the grace is over.
+fn let_go_later(go: oneshot::Sender<()>) {
+    tokio::spawn(async move {
+        tokio::time::sleep(GRACE).await;
+        let _ = go.send(());
+    });
 }

@@ -233,7 +233,7 @@ fn first_difference(wanted: &str, found: &str) -> String {
     }
 }
 
-/// All texts of a request, each on lines of its own, and then the request as JSON.
+/// A request as JSON, and then all its texts, each on lines of its own. A verdict shows the end.
 fn text_of(request: &Value) -> String {
     fn gather(value: &Value, texts: &mut String) {
         match value {
@@ -246,9 +246,8 @@ fn text_of(request: &Value) -> String {
             _ => {}
         }
     }
-    let mut texts = String::new();
+    let mut texts = format!("{request}\n");
     gather(request, &mut texts);
-    texts.push_str(&request.to_string());
     texts
 }
 
