@@ -2,6 +2,7 @@
 //!
 //! Steps are written up to 100 columns wide. A terminal would break such a line in the middle of a
 //! word and at its left edge; here it is broken at a space, and its rest stands under it, indented.
+//! The rest of a comment is a comment again.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -16,7 +17,11 @@ pub fn pieces(sign: char, line: &str, columns: Option<usize>) -> Vec<String> {
         return vec![whole];
     };
     let indent = line.len() - line.trim_start().len();
-    let rest = " ".repeat((indent + FURTHER).min(columns / 2));
+    let comment = ["//! ", "/// ", "// "].into_iter().find(|c| line[indent..].starts_with(c));
+    let rest = match comment {
+        Some(comment) => format!("{}{comment}  ", &line[..indent]),
+        None => " ".repeat((indent + FURTHER).min(columns / 2)),
+    };
     let mut pieces = vec![format!("{sign} {}", &line[..indent])];
     let mut is_begun = false;
     for word in line[indent..].split(' ') {
@@ -53,6 +58,14 @@ mod tests {
         assert_eq!(
             pieces('+', LINE, Some(40)),
             ["+     let answer = ask(the_model,", "+             about_something).await;"]
+        );
+    }
+
+    #[test]
+    fn the_rest_of_a_comment_is_a_comment() {
+        assert_eq!(
+            pieces('+', "  /// Asks the model.", Some(18)),
+            ["+   /// Asks the", "+   ///   model."]
         );
     }
 
