@@ -65,7 +65,7 @@ async fn a_wrong_argument_is_answered_with_its_name_and_what_is_wanted() {
     assert_eq!(error(&tools, "read_file", json!(["a"])).await, "the arguments must be an object");
     assert_eq!(
         error(&tools, "grep_search", json!({"pattern": "("})).await.lines().next().unwrap(),
-        "`pattern` is no regular expression: regex parse error:"
+        "`pattern` is not a regex: regex parse error:"
     );
 }
 
@@ -95,7 +95,7 @@ async fn what_cannot_be_read_has_an_error_of_its_own() {
     );
     assert_eq!(
         error(&tools, "write_file", json!({"path": "notes/a", "content": ""})).await,
-        "`notes/a` leads through a file as if it were a folder"
+        "`notes/a`: a file stands where that would go\nchoose another path"
     );
 }
 
