@@ -126,8 +126,8 @@ impl Edits {
         replace_file(&path, after.as_bytes()).with_context(|| {
             format!("`{name}` cannot be replaced\nmay a new file be made in its folder?")
         })?;
-        let known = Known { hash: hash_of(after.as_bytes()), is_whole: is_all };
-        read.insert(path, known);
+        // What the model has just written it knows; of the rest it knows as much as before.
+        read.entry(path).and_modify(|known| known.hash = hash_of(after.as_bytes()));
         Ok(what_changed(&before, &after, name))
     }
 
