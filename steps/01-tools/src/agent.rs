@@ -10,7 +10,7 @@ use lesson::screen;
 
 use crate::message::{Block, Message, Role};
 use crate::model::Model;
-use crate::tools::Tools;
+use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
@@ -53,6 +53,7 @@ impl Agent {
                         Ok(text) => (text, false),
                         Err(error) => (format!("error: {error:#}"), true),
                     };
+                    let content = bounded(content);
                     screen::returns(&content, is_error);
                     let tool_use_id = id.clone();
                     results.push(Block::ToolResult { tool_use_id, content, is_error });
