@@ -55,16 +55,14 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     let pipe_is_open = tokio::time::timeout(GRACE, &mut pipe_ended).await.is_err();
     let text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
 
-    match (status, pipe_is_open) {
-        (Ok(status), false) => Ok(format!("{}\n{text}", outcome(status?))),
-        (Ok(status), true) => Ok(format!(
-            "{}, and something it started still runs in the background\n{text}",
-            outcome(status?)
-        )),
-        (Err(_), false) => bail!("stopped after {limit:?}, with everything it had started\n{text}"),
-        (Err(_), true) => {
-            bail!("stopped after {limit:?}, but something it started still runs\n{text}")
-        }
+    let rest = match (&status, pipe_is_open) {
+        (_, true) => ", but something it started still runs",
+        (Err(_), false) => ", with everything it had started",
+        (Ok(_), false) => "",
+    };
+    match status {
+        Ok(status) => Ok(format!("{}{rest}\n{text}", outcome(status?))),
+        Err(_) => bail!("stopped after {limit:?}{rest}\n{text}"),
     }
 }
 

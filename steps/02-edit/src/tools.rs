@@ -56,7 +56,12 @@ pub struct Tools {
 impl Tools {
     /// Tools that work in this folder.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, edits: Edits::default(), offered: all_tools(), search_time: SEARCH_TIME }
+        Self {
+            root,
+            edits: Edits::default(),
+            offered: TOOLS.iter().map(as_offered).collect(),
+            search_time: SEARCH_TIME,
+        }
     }
 
     pub fn offered(&self) -> &[Tool] {
@@ -84,9 +89,8 @@ impl Tools {
     fn list_files(&self, input: &Value) -> Result<String> {
         let started = Instant::now();
         let mut files = self.files_below(input, started)?;
-        let listed: Vec<String> =
+        let mut lines: Vec<String> =
             files.by_ref().take(MAX_FILES).map(|path| self.name_of(&path)).collect();
-        let mut lines = listed;
         if lines.is_empty() {
             lines.push("[no files; hidden and ignored ones are not listed]".to_string());
         }
@@ -100,8 +104,8 @@ impl Tools {
     /// The lines asked for, as they stand: no line numbers, so that a piece can be copied.
     fn read_file(&self, input: &Value) -> Result<String> {
         let name = text(input, "path");
-        let first = number(input, "offset").unwrap_or(1).max(1);
-        let limit = number(input, "limit").unwrap_or(USUAL_LINES);
+        let first = input["offset"].as_u64().unwrap_or(1).max(1);
+        let limit = input["limit"].as_u64().unwrap_or(USUAL_LINES);
         let path = self.root.join(name);
         // Before the reading: a change that comes while we read must count as one since.
         let state = Edits::state_of(&path);
@@ -171,7 +175,7 @@ impl Tools {
     }
 
     async fn run_shell(&self, input: &Value) -> Result<String> {
-        let time = number(input, "timeout_ms").unwrap_or(shell::USUAL_TIME);
+        let time = input["timeout_ms"].as_u64().unwrap_or(shell::USUAL_TIME);
         let limit = Duration::from_millis(time.min(shell::LONGEST_TIME));
         shell::run_shell(&self.root, text(input, "command"), limit).await
     }
@@ -183,11 +187,11 @@ impl Tools {
         input: &Value,
         started: Instant,
     ) -> Result<impl Iterator<Item = PathBuf> + use<>> {
-        let name = optional_text(input, "path").unwrap_or(".");
+        let name = input["path"].as_str().unwrap_or(".");
         let path = self.root.join(name);
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
         let mut globs = OverrideBuilder::new(&self.root);
-        if let Some(glob) = optional_text(input, "glob") {
+        if let Some(glob) = input["glob"].as_str() {
             globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
         }
         let globs = globs.build()?;
@@ -349,22 +353,72 @@ fn check_input(tool: &Tool, input: &Value) -> Result<()> {
 
 /// A string argument; `check_input` has seen to it that a required one is there.
 fn text<'a>(input: &'a Value, name: &str) -> &'a str {
-    optional_text(input, name).unwrap_or_default()
+    input[name].as_str().unwrap_or_default()
 }
 
-fn optional_text<'a>(input: &'a Value, name: &str) -> Option<&'a str> {
-    input[name].as_str()
-}
+/// An argument: name, type, description. A `?` after the name marks one that may be left out.
+type Field = (&'static str, &'static str, &'static str);
 
-fn number(input: &Value, name: &str) -> Option<u64> {
-    input[name].as_u64()
-}
+const PATH: Field = ("path", "string", "The file, seen from the project's folder");
+const BELOW: Field = ("path?", "string", "A folder or file; without it, the whole project");
+const GLOB: Field = ("glob?", "string", "Only files that match, such as `*.rs` or `src/**/*.toml`");
 
-/// A tool with its arguments: name, type, description; a `?` after the name marks an optional one.
-fn tool(name: &str, description: &str, fields: &[(&str, &str, &str)]) -> Tool {
+/// What the model is told: name, description, arguments. These words are all it knows of a tool.
+const TOOLS: &[(&str, &str, &[Field])] = &[
+    (
+        "list_files",
+        "Lists the project's files with their paths. Hidden and ignored files are left out.",
+        &[BELOW, GLOB],
+    ),
+    (
+        "read_file",
+        "Reads a text file. The text comes as it stands, without line numbers. A long file comes \
+         in parts; the last line of a part says how to get the next.",
+        &[
+            PATH,
+            ("offset?", "integer", "The first line to read, counted from 1"),
+            ("limit?", "integer", "How many lines to read; 2000 where it is not given"),
+        ],
+    ),
+    (
+        "write_file",
+        "Writes a whole text file and the folders it needs. A file that is there must have been \
+         read before. To change a part of one, use edit_file.",
+        &[PATH, ("content", "string", "The whole text of the file")],
+    ),
+    (
+        "edit_file",
+        "Replaces one piece of a text file that was read before. `old_text` must stand in the \
+         file exactly once, white space included: take lines around it along until it does.",
+        &[
+            PATH,
+            ("old_text", "string", "The piece to be replaced, exactly as read_file gave it"),
+            ("new_text", "string", "What stands there afterwards"),
+        ],
+    ),
+    (
+        "grep_search",
+        "Searches the project's files, line by line, for a regular expression (Rust syntax). Gives \
+         how many lines match, then `path:line:text` for each.",
+        &[("pattern", "string", "The regular expression"), BELOW, GLOB],
+    ),
+    (
+        "run_shell",
+        "Runs a command line with `sh` in the project's folder, on Windows too, and gives its exit \
+         code and its output. It has no input: nothing can be typed or confirmed. Of a long \
+         output, the beginning and the end are kept.",
+        &[
+            ("command", "string", "The command line"),
+            ("timeout_ms?", "integer", "After this time it is stopped; 120000, at most 600000"),
+        ],
+    ),
+];
+
+/// A line of the table as the API wants it.
+fn as_offered((name, description, fields): &(&str, &str, &[Field])) -> Tool {
     let mut properties = serde_json::Map::new();
     let mut required = Vec::new();
-    for (field, kind, says) in fields {
+    for (field, kind, says) in *fields {
         let name = field.trim_end_matches('?');
         properties.insert(name.to_string(), json!({ "type": kind, "description": says }));
         if name == *field {
@@ -373,62 +427,6 @@ fn tool(name: &str, description: &str, fields: &[(&str, &str, &str)]) -> Tool {
     }
     let input_schema = json!({ "type": "object", "properties": properties, "required": required });
     Tool { name: name.to_string(), description: description.to_string(), input_schema }
-}
-
-/// What the model is told. These words are all it knows of a tool.
-fn all_tools() -> Vec<Tool> {
-    let path = ("path", "string", "The file, seen from the project's folder");
-    let below = ("path?", "string", "A folder or file; without it, the whole project");
-    let glob = ("glob?", "string", "Only files that match, such as `*.rs` or `src/**/*.toml`");
-    vec![
-        tool(
-            "list_files",
-            "Lists the project's files with their paths. Hidden and ignored files are left out.",
-            &[below, glob],
-        ),
-        tool(
-            "read_file",
-            "Reads a text file. The text comes as it stands, without line numbers. A long file \
-             comes in parts; the last line of a part says how to get the next.",
-            &[
-                path,
-                ("offset?", "integer", "The first line to read, counted from 1"),
-                ("limit?", "integer", "How many lines to read; 2000 where it is not given"),
-            ],
-        ),
-        tool(
-            "write_file",
-            "Writes a whole text file and the folders it needs. A file that is there must have been \
-             read before. To change a part of one, use edit_file.",
-            &[path, ("content", "string", "The whole text of the file")],
-        ),
-        tool(
-            "edit_file",
-            "Replaces one piece of a text file that was read before. `old_text` must stand in the \
-             file exactly once, white space included: take lines around it along until it does.",
-            &[
-                path,
-                ("old_text", "string", "The piece to be replaced, exactly as read_file gave it"),
-                ("new_text", "string", "What stands there afterwards"),
-            ],
-        ),
-        tool(
-            "grep_search",
-            "Searches the project's files, line by line, for a regular expression (Rust syntax). \
-             Gives how many lines match, then `path:line:text` for each.",
-            &[("pattern", "string", "The regular expression"), below, glob],
-        ),
-        tool(
-            "run_shell",
-            "Runs a command line with `sh` in the project's folder, on Windows too, and gives its \
-             exit code and its output. It has no input: nothing can be typed or confirmed. Of a \
-             long output, the beginning and the end are kept.",
-            &[
-                ("command", "string", "The command line"),
-                ("timeout_ms?", "integer", "After this time it is ended; 120000, at most 600000"),
-            ],
-        ),
-    ]
 }
 
 #[cfg(test)]

@@ -72,7 +72,8 @@ fn an_agent_that_keeps_the_results_to_itself_is_told_so() {
 #[test]
 fn an_agent_that_ends_without_an_answer_is_told_what_is_missing() {
     let Some(python) = python() else { return };
-    let (code, said) = check_broken(python, "        if not calls:\n", "        if calls:\n");
+    let (code, said) =
+        check_broken(python, "        if not calls:\n            return\n", "        sys.exit()\n");
     assert_eq!(code, Some(1), "{said}");
     assert!(failed(&said).contains("answer"), "{said}");
     assert!(failed(&said).contains("script"), "{said}");
