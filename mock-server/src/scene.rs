@@ -162,8 +162,10 @@ pub enum StageAction {
     },
     /// The program is started again with these arguments.
     Restart(Vec<String>),
-    /// Ctrl+C.
+    /// Ctrl+C, at once.
     Interrupt,
+    /// Ctrl+C as soon as this text stands on the screen.
+    InterruptAt(String),
     /// The program's clock is moved on.
     Clock(Duration),
 }

@@ -17,6 +17,7 @@ use super::Play;
 use super::ending::{Ending, Interrupted};
 use super::lines::{Hand, QUESTION, Script};
 use super::output::{Entry, Piece, Transcript};
+use super::outside::InterruptAt;
 use super::program::{Program, Start};
 use super::show::Show;
 use crate::process;
@@ -50,6 +51,7 @@ pub struct Run<'a> {
     pub(super) ending: Option<Ending>,
     began: Instant,
     pub(super) input_ended: Option<Instant>,
+    pub(super) interrupt_at: Option<InterruptAt>,
     pub end_requests: mpsc::UnboundedReceiver<()>,
 }
 
@@ -79,6 +81,7 @@ impl<'a> Run<'a> {
             ending: None,
             began: Instant::now(),
             input_ended: None,
+            interrupt_at: None,
             end_requests: process::end_requests(),
         }
     }
@@ -128,6 +131,7 @@ impl<'a> Run<'a> {
                     return Err(Interrupted.into());
                 }
             }
+            self.interrupt_if_due().await;
             self.answer_if_asked().await;
             match self.ending {
                 None | Some(Ending::Unanswered(_)) => {}
