@@ -133,7 +133,7 @@ async fn every_byte_counts_as_a_sign_of_life_and_silence_ends_the_call() {
     let silent = answer("200 OK", "", &format!("{HELLO}{}{END}", "|".repeat(40)));
     let mut model = model_that_gets(&[&slow, &silent]);
     let patience = Duration::from_millis(500);
-    model.http = reqwest::Client::builder().no_proxy().read_timeout(patience).build().unwrap();
+    model.http = patient(reqwest::Client::builder().no_proxy(), patience).build().unwrap();
     assert_eq!(asked(&model).await.0.unwrap(), said("Hello."));
     let error = format!("{:#}", asked(&model).await.0.unwrap_err());
     assert!(error.contains("timed out"), "{error}");
