@@ -6,12 +6,26 @@ use mock_server::scene::{LineKind, StageAction};
 use super::actions;
 use super::ending::Ending;
 use super::run::Run;
+use super::verify::text::{Layout, position};
+
+/// A Ctrl+C that waits for a text on the screen.
+pub struct InterruptAt {
+    text: String,
+    /// Only what is written after this many bytes counts.
+    from: usize,
+    request: usize,
+}
 
 impl Run<'_> {
     pub(super) async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
         let rooms = self.start.rooms;
         let values = self.values();
         let told = match action {
+            StageAction::InterruptAt(text) => {
+                let from = self.transcript.text.len();
+                self.interrupt_at = Some(InterruptAt { text: values.fill(text), from, request });
+                return Ok(());
+            }
             StageAction::Write { path, text } => {
                 actions::write(rooms, &values.fill(path), text, &values)?;
                 format!("someone else writes {}", values.fill(path))
@@ -20,10 +34,10 @@ impl Run<'_> {
                 actions::remove(rooms, &values.fill(path))?;
                 format!("someone else removes {}", values.fill(path))
             }
-            StageAction::Cut { path, bytes } => {
-                actions::cut(rooms, path, *bytes)?;
-                format!("the last {bytes} bytes of {path} are lost")
-            }
+            StageAction::Cut { path, bytes } => match actions::cut(rooms, path, *bytes)? {
+                true => format!("the last {bytes} bytes of {path} are lost"),
+                false => format!("there is no {path} that could lose its last bytes"),
+            },
             StageAction::Clock(by) => {
                 actions::advance_clock(&rooms.clock(), *by)?;
                 format!("the clock moves on by {} s", by.as_secs())
@@ -67,6 +81,20 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Ctrl+C, if the screen has come to the text that a scene waits for.
+    pub(super) async fn interrupt_if_due(&mut self) {
+        let Some(at) = &self.interrupt_at else { return };
+        if position(&self.transcript.text, &at.text, Layout::Wrapped, at.from).is_some() {
+            let request = at.request;
+            self.interrupt_at = None;
+            let is_open = !self.transcript.text.ends_with('\n');
+            let told = self.show.paint.outside("Ctrl+C");
+            let told = if is_open { format!("\n{told}") } else { told };
+            self.show.text(&told).await;
+            self.interrupt(request).await;
+        }
+    }
+
     async fn interrupt(&mut self, request: usize) {
         if let Some(program) = &self.program {
             program.interrupt();
@@ -75,9 +103,11 @@ impl Run<'_> {
         self.go_on_after(request).await;
     }
 
-    /// The turn that this request belonged to is over: hands over what follows its reply.
+    /// The turn that this request belonged to is over: when the program has said what it has to say
+    /// to that, hands over what follows its reply.
     async fn go_on_after(&mut self, request: usize) {
         let Some(line) = self.line_of(request) else { return };
+        self.take_what_comes().await;
         let main = &self.scene().parts[0].lines;
         let rest = main.iter().skip(line + 1);
         let skipped = rest.take_while(|line| !matches!(line.kind, LineKind::User(_))).count();
