@@ -127,6 +127,7 @@ impl<'a> Run<'a> {
                         process::end_descendants(Some(&self.start.mark()));
                         self.take_the_rest(program).await;
                     }
+                    self.note_deliveries(events);
                     return Ok(self.ending.take().unwrap_or(Ending::Exited(status)));
                 }
                 Happened::OutOfTime => return Ok(self.out_of_time()),
@@ -192,8 +193,7 @@ impl<'a> Run<'a> {
                 if part == "main" {
                     let count = self.counted.len() + 1;
                     self.counted.insert(number, count);
-                    self.transcript.answer.clear();
-                    self.transcript.log.push(Entry::Request(count));
+                    self.transcript.request_came(count);
                 }
                 self.open.insert(number, part == "main");
                 for action in &stage {
@@ -220,6 +220,17 @@ impl<'a> Run<'a> {
             Event::Fault(_) => {}
         }
         Ok(())
+    }
+
+    /// A program may end so soon after its last reply that the model has not told us of it yet.
+    fn note_deliveries(&mut self, events: &mut mpsc::UnboundedReceiver<Event>) {
+        while let Ok(event) = events.try_recv() {
+            if let Event::Delivered { number, .. } = event
+                && let Some(count) = self.counted.get(&number)
+            {
+                self.transcript.log.push(Entry::Reply(*count));
+            }
+        }
     }
 
     async fn on_delivered(&mut self, number: usize, part: &str, is_main: bool, next: Next) {
