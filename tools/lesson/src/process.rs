@@ -87,6 +87,12 @@ pub fn end_descendants(mark: Option<&str>) {
     platform::end_descendants(mark);
 }
 
+/// How many processes of a run (with its mark) live, and the processor time they have used so far,
+/// in ticks of the system. `None` where that cannot be told.
+pub fn activity(mark: &str) -> Option<(usize, u64)> {
+    platform::activity(mark)
+}
+
 #[cfg(unix)]
 fn find_sh() -> Result<std::path::PathBuf> {
     on_path("sh")

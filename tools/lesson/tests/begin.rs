@@ -49,6 +49,8 @@ fn main() {
         ("a_failed_rule_is_exit_1_and_says_how_to_look", failed_rule),
         ("a_scene_with_faults_is_told_by_file_and_line", bad_scene),
         ("bad_use_is_exit_2", bad_use),
+        ("a_later_scene_fails_as_it_should_and_says_so", later_scene),
+        ("every_line_of_what_comes_next_leads_somewhere", what_next),
         ("live_names_what_is_missing_and_wants_no_brakes", live_refused),
         ("live_works_in_a_copy", live_in_a_copy),
         #[cfg(unix)]
@@ -139,15 +141,57 @@ fn bad_scene() {
     let steps = a_step("07", &SCENE.replace("title", "titel"));
     let (code, shown) = run(steps.path(), "");
     assert_eq!(code, 1, "{shown}");
-    assert!(shown.contains("scene.toml:2: "), "{shown}");
+    assert!(shown.contains("  07-play/scene.toml:2: "), "{shown}");
 }
 
 fn bad_use() {
     let steps = a_step("07", SCENE);
     let (code, shown) = run(steps.path(), "--scene 99");
-    assert_eq!((code, shown.as_str()), (2, "error: there is no scene `99`; there are: 07-play\n"));
-    assert_eq!(run(steps.path(), "--no-such-switch").0, 2);
+    assert_eq!((code, shown.as_str()), (2, "error: there is no scene 99: there are 07-play\n"));
+    let (code, shown) = run(steps.path(), "--bogus");
+    assert_eq!(code, 2);
+    assert!(shown.contains("'--bogus'") && !shown.contains("-- --bogus"), "{shown}");
+    let (code, shown) = run(steps.path(), "--trace no/such/folder/t.json");
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.starts_with("error: the trace cannot be written to no/such/"), "{shown}");
     assert_eq!(run(steps.path(), "--version"), (0, "step07 0.1.0\n".to_string()));
+}
+
+/// A second step beside the first, with a scene.
+fn a_neighbour(steps: &Path, folder: &str, scene: &str) {
+    let step = steps.join(folder);
+    std::fs::create_dir_all(step.join("workspace")).expect("made");
+    std::fs::write(step.join("scene.toml"), scene).expect("written");
+    std::fs::write(step.join("workspace/b.txt"), "port = <<port>>\n").expect("written");
+    std::fs::write(step.join("Cargo.toml"), "[package]\ndescription = \"it knows\"\n")
+        .expect("written");
+}
+
+fn later_scene() {
+    let steps = a_step("07", SCENE);
+    let wrong = SCENE.replace("title", "proves = \"answer\"\ntitle").replace("<<port>>.", "there.");
+    a_neighbour(steps.path(), "08-next", &wrong);
+    let (code, shown) = run(steps.path(), "--scene 8");
+    assert_eq!(code, 1, "{shown}");
+    let told = "\nas it should be: step07 lacks what step08 adds (rule `answer`)\n";
+    assert!(shown.contains(told), "{shown}");
+    assert!(shown.contains("\nnew in this step: it knows\n"), "{shown}");
+    let (_, shown) = run(steps.path(), "");
+    assert!(!shown.contains("as it should be") && !shown.contains("new in this step"), "{shown}");
+}
+
+fn what_next() {
+    let steps = a_step("07", SCENE);
+    let (_, shown) = run(steps.path(), "");
+    assert!(!shown.contains("--diff"), "there is nothing before it: {shown}");
+    a_neighbour(steps.path(), "09-next", SCENE);
+    let mut later = command(steps.path(), "");
+    later.env("MINI_STEP", steps.path().join("09-next"));
+    let (code, shown) = told(later.output().expect("it runs"));
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("cargo run -p step09 -- --diff "), "{shown}");
+    let same = "cargo run -p step07 -- --scene 09   the same story without it";
+    assert!(shown.contains(same), "{shown}");
 }
 
 fn live_refused() {
@@ -249,9 +293,11 @@ fn ctrl_c_while_verifying() {
 
 fn keep() {
     let steps = a_step("07", SCENE);
-    let (code, shown) = run(steps.path(), "--keep");
+    let (code, shown) = run(steps.path(), "--keep --trace t.json");
     assert_eq!(code, 0, "{shown}");
-    let kept = shown.lines().find_map(|line| line.strip_prefix("kept: ")).expect("it is named");
+    let mut last = shown.lines().rev();
+    let kept = last.next().and_then(|line| line.strip_prefix("kept: ")).expect("it is named");
+    assert_eq!(last.next(), Some("trace: 3 requests in t.json"));
     let text =
         std::fs::read_to_string(Path::new(kept).join("workspace/b.txt")).expect("it is kept");
     assert!(text.starts_with("port = ") && !text.contains('<'), "{text}");

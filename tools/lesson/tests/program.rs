@@ -65,7 +65,7 @@ fn a_step_that_is_not_there_is_named_with_those_that_are() {
     for words in [&["diff", "09"][..], &["check", "09", "--", "true"], &["picture", "09"]] {
         let out = lesson(dir.path(), words);
         assert_eq!(out.status.code(), Some(2), "{words:?}");
-        let said = "error: 09: there is no such step. Steps: 00-lamp, 01-log\n";
+        let said = "error: there is no step 09: there are 00-lamp, 01-log\n";
         assert_eq!(text(&out.stderr), said, "{words:?}");
     }
 }

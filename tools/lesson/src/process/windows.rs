@@ -26,3 +26,7 @@ pub async fn listen(sender: mpsc::UnboundedSender<()>) {
 pub fn adopt_orphans() {}
 
 pub fn end_descendants(_mark: Option<&str>) {}
+
+pub fn activity(_mark: &str) -> Option<(usize, u64)> {
+    None
+}

@@ -18,6 +18,7 @@ use super::ending::{Ending, Interrupted};
 use super::lines::{Hand, QUESTION, Script};
 use super::output::{Entry, Piece, Transcript};
 use super::outside::InterruptAt;
+use super::patience::{LOOK, Patience};
 use super::program::{Program, Start};
 use super::show::Show;
 use super::verify::text::{Layout, position};
@@ -54,6 +55,7 @@ pub struct Run<'a> {
     answered: usize,
     pub(super) ending: Option<Ending>,
     began: Instant,
+    patience: Patience,
     pub(super) input_ended: Option<Instant>,
     pub(super) interrupt_at: Option<InterruptAt>,
     pub end_requests: mpsc::UnboundedReceiver<()>,
@@ -64,6 +66,7 @@ enum Happened {
     Piece(Piece),
     Exited(ExitStatus),
     OutOfTime,
+    NothingYet,
     Interrupted,
 }
 
@@ -84,6 +87,7 @@ impl<'a> Run<'a> {
             answered: 0,
             ending: None,
             began: Instant::now(),
+            patience: Patience::new(),
             input_ended: None,
             interrupt_at: None,
             end_requests: process::end_requests(),
@@ -117,7 +121,12 @@ impl<'a> Run<'a> {
         let first = self.script.follow(0, &self.args, 0);
         self.hand(first).await;
         loop {
-            match self.next(events).await {
+            let happened = self.next(events).await;
+            if !matches!(happened, Happened::NothingYet) {
+                self.patience.renew();
+            }
+            match happened {
+                Happened::NothingYet => self.end_if_quiet(),
                 Happened::Event(event) => self.on_event(event).await?,
                 Happened::Piece(piece) => self.on_piece(piece).await,
                 Happened::Exited(status) => {
@@ -158,6 +167,7 @@ impl<'a> Run<'a> {
             Some(piece) = pieces.recv() => Happened::Piece(piece),
             Ok(status) = ended.wait() => Happened::Exited(status),
             () = tokio::time::sleep_until(deadline.into()) => Happened::OutOfTime,
+            () = tokio::time::sleep(LOOK) => Happened::NothingYet,
         }
     }
 
@@ -165,6 +175,16 @@ impl<'a> Run<'a> {
         let typed = self.show.typed_for;
         let whole = self.began + self.scene().time_limit + typed;
         self.input_ended.map_or(whole, |ended| whole.min(ended + LAST_WORK))
+    }
+
+    /// A program that waits for a reply, or backs off after an error, does nothing with reason.
+    fn end_if_quiet(&mut self) {
+        let backs_off = || self.model.journal().last().is_some_and(|last| last.status >= 400);
+        if !self.open.is_empty() || self.input_ended.is_some() || backs_off() {
+            self.patience.renew();
+        } else if let Some(quiet) = self.patience.is_over(process::activity(&self.start.mark())) {
+            self.ending.get_or_insert(Ending::Quiet(quiet));
+        }
     }
 
     fn out_of_time(&self) -> Ending {

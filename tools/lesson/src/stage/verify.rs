@@ -19,6 +19,7 @@ use super::Judged;
 use super::command;
 use super::output::Transcript;
 use super::rooms::Rooms;
+pub use answer::tools_called;
 use text::{Layout, excerpt, filled};
 
 /// How long a command that verifies may take.
