@@ -75,6 +75,12 @@ pub fn end_requests() -> mpsc::UnboundedReceiver<()> {
     receiver
 }
 
+/// Waits for the system's request to end, which is not Ctrl+C: that one a terminal sends to every
+/// program that it runs.
+pub async fn termination() {
+    platform::termination().await;
+}
+
 /// From now on orphans among the descendants of this process become its children (Linux).
 pub fn adopt_orphans() {
     platform::adopt_orphans();

@@ -54,6 +54,8 @@ fn main() {
         ("live_names_what_is_missing_and_wants_no_brakes", live_refused),
         ("live_works_in_a_copy", live_in_a_copy),
         #[cfg(unix)]
+        ("the_copy_of_a_live_run_goes_when_the_system_ends_it", live_terminated),
+        #[cfg(unix)]
         ("ctrl_c_ends_everything_and_is_exit_130", ctrl_c),
         #[cfg(unix)]
         ("ctrl_c_while_verifying_is_exit_130_too", ctrl_c_while_verifying),
@@ -199,11 +201,14 @@ fn live_refused() {
     let (code, shown) = run(steps.path(), "--live");
     assert_eq!(code, 2, "{shown}");
     insta::assert_snapshot!("live_without_variables", shown);
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 80), None);
     let mut command = command(steps.path(), "--live");
     command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
     let (code, shown) = told(command.output().expect("it runs"));
     assert_eq!(code, 2, "{shown}");
     insta::assert_snapshot!("live_without_no_brakes", shown);
+    let wide = |line: &&str| line.chars().count() > 80;
+    assert_eq!(shown.lines().find(wide), None);
 }
 
 fn live_in_a_copy() {
@@ -235,6 +240,34 @@ fn live_in_a_copy() {
     assert!(shown.contains("b.txt") && shown.contains("● Done."), "{shown}");
     assert!(shown.contains("lantern-"), "the copy is not named: {shown}");
     assert!(!steps.path().join("02-play/workspace/new").exists());
+}
+
+#[cfg(unix)]
+fn live_terminated() {
+    use std::io::{BufRead, BufReader};
+    let steps = a_step("02", SCENE);
+    let mut command = command(steps.path(), "--live --no-brakes");
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+    command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    // The agent waits for a line that does not come.
+    let mut stage = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(stage.stdout.take().expect("piped")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    assert_eq!(line(), "live · step02 · m · http://127.0.0.1:9");
+    let room = line().strip_prefix("works in ").expect("its folder").to_string();
+    let is_told = |line: String| line == "type a line, end with Ctrl+D";
+    while !is_told(line()) {}
+    assert!(Path::new(&room).is_dir(), "{room}");
+    let id = stage.id().to_string();
+    // It listens for the signal once the agent is started.
+    let children = format!("/proc/{id}/task/{id}/children");
+    while std::fs::read_to_string(&children).is_ok_and(|ids| ids.trim().is_empty()) {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+    stage.wait().expect("it ends");
+    assert!(!Path::new(&room).exists(), "{room} stays");
 }
 
 #[cfg(unix)]

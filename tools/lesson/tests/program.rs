@@ -87,6 +87,11 @@ fn a_program_that_is_not_there_is_said_with_what_to_do() {
     let path = Path::new("bin").join("agent").display().to_string();
     let out = lesson(dir.path(), &["check", "00", "--", &path]);
     assert!(text(&out.stderr).contains("does not exist: is the path right, seen from here?"));
+
+    let own = std::env::current_exe().expect("this program").display().to_string();
+    let out = lesson(dir.path(), &["check", "00", "--", &own, "my-agent.py"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert_eq!(text(&out.stderr), "error: there is no my-agent.py here\n");
 }
 
 #[test]

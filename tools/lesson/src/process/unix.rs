@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 pub fn lead_a_group(command: &mut Command) {
@@ -38,7 +39,6 @@ fn kill(id: u32) {
 }
 
 pub async fn listen(sender: mpsc::UnboundedSender<()>) {
-    use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     // Not to be had: then the signal ends us as it ends every program.
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
@@ -52,6 +52,17 @@ pub async fn listen(sender: mpsc::UnboundedSender<()>) {
             () = sender.closed() => return,
         }
         let _ = sender.send(());
+    }
+}
+
+pub async fn termination() {
+    let kinds = [SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
     }
 }
 

@@ -30,3 +30,7 @@ pub fn end_descendants(_mark: Option<&str>) {}
 pub fn activity(_mark: &str) -> Option<(usize, u64)> {
     None
 }
+
+pub async fn termination() {
+    std::future::pending().await
+}

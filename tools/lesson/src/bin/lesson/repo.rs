@@ -156,11 +156,12 @@ pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Fini
         .spawn()
         .with_context(|| format!("starting {:?}", command.as_std().get_program()))?;
     let id = child.id();
+    let mut end_requests = process::end_requests();
     let out = tokio::select! {
         out = child.wait_with_output() => Some(out?),
         () = tokio::time::sleep(limit) => None,
         // It leads a group of its own, so the terminal's Ctrl+C does not reach it.
-        _ = tokio::signal::ctrl_c() => {
+        _ = end_requests.recv() => {
             end_all(id);
             return Err(Interrupted.into());
         }
