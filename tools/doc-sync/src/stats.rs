@@ -177,27 +177,35 @@ impl Row {
     }
 }
 
+/// The text in so many columns at most: the table fits 80.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_string();
+    }
+    text.chars().take(columns - 1).chain(['…']).collect()
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:14} {:>6} {:>8} {:>10} {:>6}  {:32} new crates",
-            "step", "added", "removed", "rewritten", "total", "longest function"
+            "{:14}{:>6}{:>6}{:>10}{:>6}  {:24}{}",
+            "step", "added", "gone", "rewritten", "total", "longest function", "new crates"
         )?;
         for row in &self.rows {
             let share = (row.rewritten * 100).checked_div(row.before).unwrap_or(0);
             let rewritten = format!("{} ({share}%)", row.rewritten);
-            let longest = format!("{} {}", row.longest.lines, row.longest.name);
+            let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 23);
             writeln!(
                 f,
-                "{:14} {:>6} {:>8} {:>10} {:>6}  {:32} {}",
-                row.name,
+                "{:14}{:>6}{:>6}{:>10}{:>6}  {:24}{}",
+                cut(&row.name, 14),
                 row.added,
                 row.removed,
                 rewritten,
                 row.total,
                 longest,
-                row.new_crates.join(", ")
+                cut(&row.new_crates.join(", "), 12)
             )?;
         }
         for fault in self.faults() {

@@ -97,9 +97,11 @@ fn say_where(who: &str, folder: &Path, is_copy: bool) {
         true => "a copy: it is removed at the end; --keep keeps it",
         false => "your own files",
     };
-    let lines = format!("live · {who}\nworks in {}\n  {what}", folder.display());
-    let lines = paint.ink(Ink::Dim, &paint.wrapped("", "  ", &lines));
-    screen::write(&format!("{lines}\ntype a line, end with Ctrl+D\n\n"));
+    let head = paint.wrapped("", "  ", &format!("live · {who}"));
+    // A path is to be copied: it is not broken.
+    let head = format!("{head}\nworks in {}\n  ({what})", folder.display());
+    let head = paint.ink(Ink::Dim, &head);
+    screen::write(&format!("{head}\ntype a line, end with Ctrl+D\n\n"));
 }
 
 async fn run_agent(folder: &PathBuf, url: &str, args: &[OsString]) -> Result<i32> {

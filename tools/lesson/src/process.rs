@@ -13,6 +13,7 @@ mod platform;
 mod platform;
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Result;
@@ -97,6 +98,12 @@ pub fn end_descendants(mark: Option<&str>) {
 /// in ticks of the system. `None` where that cannot be told.
 pub fn activity(mark: &str) -> Option<(usize, u64)> {
     platform::activity(mark)
+}
+
+/// Takes the file for this process alone, for as long as the result is kept; `None` where another
+/// process has it. The system gives it back when a process ends, however it ends.
+pub fn lock(path: &Path) -> std::io::Result<Option<std::fs::File>> {
+    platform::lock(path)
 }
 
 #[cfg(unix)]

@@ -171,7 +171,8 @@ fn a_neighbour(steps: &Path, folder: &str, scene: &str) {
 
 fn later_scene() {
     let steps = a_step("07", SCENE);
-    let wrong = SCENE.replace("title", "proves = \"answer\"\ntitle").replace("<<port>>.", "there.");
+    let wrong =
+        SCENE.replace("title = ", "proves = \"answer\"\ntitle = ").replace("<<port>>.", "there.");
     a_neighbour(steps.path(), "08-next", &wrong);
     let (code, shown) = run(steps.path(), "--scene 8");
     assert_eq!(code, 1, "{shown}");
@@ -330,7 +331,7 @@ fn keep() {
     assert_eq!(code, 0, "{shown}");
     let mut last = shown.lines().rev();
     let kept = last.next().and_then(|line| line.strip_prefix("kept: ")).expect("it is named");
-    assert_eq!(last.next(), Some("trace: 3 requests in t.json"));
+    assert_eq!(last.next(), Some("trace: 2 requests in t.json"));
     let text =
         std::fs::read_to_string(Path::new(kept).join("workspace/b.txt")).expect("it is kept");
     assert!(text.starts_with("port = ") && !text.contains('<'), "{text}");

@@ -55,6 +55,15 @@ pub async fn listen(sender: mpsc::UnboundedSender<()>) {
     }
 }
 
+pub fn lock(path: &std::path::Path) -> std::io::Result<Option<std::fs::File>> {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 pub async fn termination() {
     let kinds = [SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {

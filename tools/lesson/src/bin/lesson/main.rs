@@ -110,7 +110,7 @@ fn seed(given: &ArgMatches) -> Option<u64> {
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 all is well · 1 something is not · 2 bad use or not tried · 130 interrupted";
+    "Exit codes: 0 all is well · 1 something is not · 2 bad use · 130 interrupted";
 
 fn switches() -> Command {
     Command::new("lesson")
