@@ -61,6 +61,8 @@ pub struct Play {
     pub trace: Option<PathBuf>,
     /// Print the screen while it runs.
     pub show: bool,
+    /// Say on standard error what is waited for, where that takes long.
+    pub tell_waits: bool,
 }
 
 /// What came of it.

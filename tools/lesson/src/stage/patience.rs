@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// How long a program may do nothing at all.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// How often to say what is waited for, to one who sees nothing else.
+const TELL: Duration = Duration::from_secs(5);
+
 /// How often to look at it.
 pub const LOOK: Duration = Duration::from_millis(500);
 
@@ -16,15 +19,32 @@ pub const LOOK: Duration = Duration::from_millis(500);
 pub struct Patience {
     since: Instant,
     ticks: u64,
+    /// When something last happened, or was told.
+    told: Instant,
 }
 
 impl Patience {
     pub fn new() -> Self {
-        Self { since: Instant::now(), ticks: 0 }
+        Self { since: Instant::now(), ticks: 0, told: Instant::now() }
     }
 
     /// Something happened.
     pub fn renew(&mut self) {
+        self.since = Instant::now();
+        self.told = self.since;
+    }
+
+    /// Whether it is time to say what is waited for.
+    pub fn is_to_tell(&mut self) -> bool {
+        let due = self.told.elapsed() >= TELL;
+        if due {
+            self.told = Instant::now();
+        }
+        due
+    }
+
+    /// It does nothing, and with reason.
+    pub fn excuse(&mut self) {
         self.since = Instant::now();
     }
 
@@ -33,7 +53,7 @@ impl Patience {
         let (living, ticks) = activity?;
         if living > 1 || ticks != self.ticks {
             self.ticks = ticks;
-            self.renew();
+            self.excuse();
         }
         (self.since.elapsed() >= QUIET).then_some(QUIET)
     }
@@ -45,12 +65,18 @@ mod tests {
 
     fn after_a_minute() -> Patience {
         let since = Instant::now().checked_sub(Duration::from_secs(60)).expect("the machine is up");
-        Patience { since, ticks: 7 }
+        Patience { since, ticks: 7, told: since }
     }
 
     #[test]
     fn a_program_that_does_nothing_is_not_waited_for() {
         assert_eq!(after_a_minute().is_over(Some((1, 7))), Some(QUIET));
+    }
+
+    #[test]
+    fn what_is_waited_for_is_told_now_and_then() {
+        let mut patience = after_a_minute();
+        assert_eq!([patience.is_to_tell(), patience.is_to_tell()], [true, false]);
     }
 
     #[test]

@@ -78,11 +78,11 @@ fn bad_ending(ending: &Ending, evidence: &Evidence<'_>) -> Option<String> {
             None => format!("the program was ended by a signal ({status}){said}"),
         }),
         Ending::TooLong(limit) => {
-            let (limit, why) = (limit.as_secs_f64(), what_did_not_come(evidence));
+            let (limit, why) = (limit.as_secs_f64(), what_did_not_come(evidence.exchanges));
             Some(format!("{why} within {limit} s, and the program was ended{said}"))
         }
         Ending::Quiet(quiet) => {
-            let (quiet, why) = (quiet.as_secs_f64(), what_did_not_come(evidence));
+            let (quiet, why) = (quiet.as_secs_f64(), what_did_not_come(evidence.exchanges));
             Some(format!("{why}; the program was quiet for {quiet} s, and was ended{said}"))
         }
         Ending::StaysOn => Some(format!(
@@ -96,9 +96,9 @@ fn bad_ending(ending: &Ending, evidence: &Evidence<'_>) -> Option<String> {
     }
 }
 
-/// What the stage waited for when it lost patience.
-fn what_did_not_come(evidence: &Evidence<'_>) -> String {
-    let Some(last) = evidence.exchanges.last() else { return "no request came".to_string() };
+/// What the stage waits for, or waited for when it lost patience.
+pub fn what_did_not_come(exchanges: &[Exchange]) -> String {
+    let Some(last) = exchanges.last() else { return "no request came".to_string() };
     let number = last.number;
     let tools = tools_called(last).join(", ");
     match last.status {

@@ -20,6 +20,7 @@ use super::output::{Entry, Piece, Transcript};
 use super::outside::InterruptAt;
 use super::patience::{LOOK, Patience};
 use super::program::{Program, Start};
+use super::report;
 use super::show::Show;
 use super::verify::text::{Layout, position};
 use crate::process;
@@ -179,9 +180,13 @@ impl<'a> Run<'a> {
 
     /// A program that waits for a reply, or backs off after an error, does nothing with reason.
     fn end_if_quiet(&mut self) {
-        let backs_off = || self.model.journal().last().is_some_and(|last| last.status >= 400);
-        if !self.open.is_empty() || self.input_ended.is_some() || backs_off() {
-            self.patience.renew();
+        let journal = self.model.journal();
+        if self.play.tell_waits && self.patience.is_to_tell() {
+            eprintln!("… waiting: {}", report::what_did_not_come(&journal));
+        }
+        let backs_off = journal.last().is_some_and(|last| last.status >= 400);
+        if !self.open.is_empty() || self.input_ended.is_some() || backs_off {
+            self.patience.excuse();
         } else if let Some(quiet) = self.patience.is_over(process::activity(&self.start.mark())) {
             self.ending.get_or_insert(Ending::Quiet(quiet));
         }

@@ -26,6 +26,7 @@ pub async fn run(repo: &Repo, given: &ArgMatches) -> Result<bool> {
         keep: given.get_flag("keep"),
         yes: given.get_flag("yes"),
         pace: Some(Duration::ZERO),
+        tell_waits: true,
         trace: given.get_one::<PathBuf>("trace").cloned(),
         program,
         ..step.play(OsString::new())?

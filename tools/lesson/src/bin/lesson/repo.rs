@@ -127,6 +127,7 @@ impl Step {
             yes: false,
             trace: None,
             show: false,
+            tell_waits: false,
         })
     }
 }
