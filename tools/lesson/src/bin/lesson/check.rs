@@ -125,7 +125,8 @@ fn report(paint: &Paint, outcome: &Outcome) -> String {
 fn last_words(paint: &Paint, output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     if lines.is_empty() {
-        return "\nThe program wrote nothing.\n".to_string();
+        return "\nThe program wrote nothing, or kept it to itself: is standard output flushed?\n"
+            .to_string();
     }
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     let wrapped = |line: &&str| format!("{}\n", paint.wrapped("  │ ", "  │ ", line));
