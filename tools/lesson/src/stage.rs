@@ -3,7 +3,7 @@
 //! It starts the scripted model, copies the scene's folders, runs the program there as a child,
 //! hands it the scene's lines, does what the scene does from outside, and then checks the rules.
 //! The parts: `rooms` (the folders), `environment`, `program` (the child), `output` (what it
-//! writes), `lines` (which line comes when), `run` (the loop over all of it), `outside` and `actions`
+//! writes), `lines` (which line comes when), `run` (the loop over all of it), `patience` (how long), `outside` and `actions`
 //! (what the scene does from outside), `verify` and `command` (the rules), `report` (two rules that every scene has).
 
 mod actions;
@@ -13,6 +13,7 @@ mod environment;
 mod lines;
 mod output;
 mod outside;
+mod patience;
 mod program;
 mod report;
 mod rooms;
@@ -33,6 +34,7 @@ use crate::screen::Paint;
 pub use ending::Interrupted;
 use lines::Script;
 use program::Start;
+pub use report::{head, writable};
 pub use rooms::Rooms;
 use run::Run;
 use show::Show;
@@ -59,6 +61,8 @@ pub struct Play {
     pub trace: Option<PathBuf>,
     /// Print the screen while it runs.
     pub show: bool,
+    /// Say on standard error what is waited for, where that takes long.
+    pub tell_waits: bool,
 }
 
 /// What came of it.
@@ -70,6 +74,8 @@ pub struct Outcome {
     pub seed: u64,
     /// Everything the program wrote, without colours.
     pub output: String,
+    /// What is left of the run, to be told at the very end: its folder, its trace.
+    pub remains: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +104,9 @@ impl Outcome {
 /// that fails), and with `Interrupted` on Ctrl+C. Whatever the program does is an outcome.
 pub async fn play(play: Play) -> Result<Outcome> {
     crate::process::adopt_orphans();
+    if let Some(file) = &play.trace {
+        writable(file)?;
+    }
     let seed = play.seed.unwrap_or_else(new_seed);
     let values = Values::draw(&play.scene, seed);
     let rooms = Rooms::copy(&play.scene_dir)?;
@@ -111,15 +120,19 @@ pub async fn play(play: Play) -> Result<Outcome> {
         .context("starting the scripted model")?;
 
     let outcome = on_stage(&play, seed, &rooms, &model, events).await;
-    let traced = match &play.trace {
-        Some(file) => report::write_trace(file, &model.journal()),
-        None => Ok(()),
-    };
+    let trace = play.trace.as_ref().map(|file| report::write_trace(file, &model.journal()));
     model.stop().await;
-    if play.keep {
-        say_where_it_is(&rooms.keep(), play.show);
+    let kept = play.keep.then(|| kept(&rooms.keep()));
+    let remains: Vec<String> = trace.into_iter().chain(kept).collect();
+    if outcome.is_err() {
+        remains.iter().for_each(|line| crate::screen::write(&format!("{line}\n")));
     }
-    outcome.and_then(|outcome| traced.map(|()| outcome))
+    outcome.map(|outcome| Outcome { remains, ..outcome })
+}
+
+/// Where a folder is that is not removed.
+pub fn kept(folder: &Path) -> String {
+    format!("kept: {}", folder.display())
 }
 
 async fn on_stage(
@@ -164,13 +177,7 @@ async fn on_stage(
     let rules = told?;
     let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
     let left_out = left_out.map(|rule| rule.name.clone()).collect();
-    Ok(Outcome { rules, left_out, seed, output: transcript.text })
-}
-
-/// Beside the screen where there is none: others read what a play of theirs prints.
-fn say_where_it_is(kept: &Path, show: bool) {
-    let line = format!("\nkept: {}\n", kept.display());
-    if show { crate::screen::write(&line) } else { eprint!("{line}") }
+    Ok(Outcome { rules, left_out, seed, output: transcript.text, remains: Vec::new() })
 }
 
 async fn judge_all(
@@ -185,7 +192,7 @@ async fn judge_all(
         rules.push(evidence.judge(rule).await);
     }
     rules.push(report::script(evidence, &play.scene, script, ending, faults));
-    rules.push(report::protocol(faults));
+    rules.push(report::protocol(&play.scene, evidence.exchanges, faults));
     rules
 }
 
@@ -202,7 +209,7 @@ fn unchanged_files(scene: &Scene) -> impl Iterator<Item = &str> {
 }
 
 /// Short enough to be typed again.
-fn new_seed() -> u64 {
+pub fn new_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // The standard library seeds each of its hashers at random.
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();

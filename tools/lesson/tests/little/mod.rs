@@ -43,6 +43,7 @@ pub fn a_play(dir: &Path, scene: &str, habit: &str) -> Play {
         yes: false,
         trace: None,
         show: false,
+        tell_waits: false,
     }
 }
 
