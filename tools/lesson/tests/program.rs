@@ -87,6 +87,12 @@ fn a_program_that_is_not_there_is_said_with_what_to_do() {
     let path = Path::new("bin").join("agent").display().to_string();
     let out = lesson(dir.path(), &["check", "00", "--", &path]);
     assert!(text(&out.stderr).contains("does not exist: is the path right, seen from here?"));
+
+    let folder = dir.path().join("steps");
+    let out = lesson(dir.path(), &["check", "00", "--", &folder.display().to_string()]);
+    assert_eq!(out.status.code(), Some(2));
+    let said = format!("error: {} is a folder: name the program in it\n", folder.display());
+    assert_eq!(text(&out.stderr), said);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::say;
 
 /// So much of what the program wrote is shown where it failed.
 const LAST_LINES: usize = 12;
+const LAST_BYTES: usize = 4_000;
 
 pub async fn run(repo: &Repo, given: &ArgMatches) -> Result<bool> {
     let name = given.get_one::<String>("step").map_or("", String::as_str);
@@ -53,6 +54,9 @@ fn find(program: &OsStr, here: &Path) -> Result<OsString> {
     let name = Path::new(program);
     if name.components().count() > 1 {
         let file = here.join(name);
+        if file.is_dir() {
+            bail!("{} is a folder: name the program in it", file.display());
+        }
         return existing(&file).with_context(|| {
             format!("{} does not exist: is the path right, seen from here?", file.display())
         });
@@ -93,11 +97,32 @@ fn report(step: &Step, title: &str, outcome: &Outcome) -> String {
 }
 
 fn last_words(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
+    let least = output.len().saturating_sub(LAST_BYTES);
+    let from = (least..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(0);
+    let lines: Vec<&str> = output[from..].lines().collect();
     if lines.is_empty() {
         return "\nThe program wrote nothing.\n".to_string();
     }
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    let shown: String = last.iter().map(|line| format!("  │ {line}\n")).collect();
-    format!("\nThe last that the program wrote:\n{}", screen::visible(&shown))
+    let width = screen::paint().width.saturating_sub(4);
+    let fitted = |line: &&str| screen::fitted(&screen::visible(line), width);
+    let shown: String = last.iter().map(|line| format!("  │ {}\n", fitted(line))).collect();
+    format!("\nThe last that the program wrote:\n{shown}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_of_a_flood_are_few() {
+        for flood in ["x", "灯", "\u{301}", "\x1b[2J", "\t"] {
+            let shown = last_words(&flood.repeat(1_000_000));
+            assert!(shown.len() < 3 * LAST_BYTES, "{} bytes of {flood:?}", shown.len());
+            let widest = shown.lines().map(screen::width).max();
+            assert!(widest <= Some(80), "{widest:?} columns of {flood:?}");
+        }
+        let shown = last_words(&"line\n".repeat(100_000));
+        assert_eq!(shown.lines().count(), 2 + LAST_LINES);
+    }
 }
