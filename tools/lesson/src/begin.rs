@@ -76,6 +76,7 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         yes: switches.yes,
         trace: switches.trace.clone(),
         show: true,
+        alone: true,
     };
     show_play(step, &switches, play, &next).await
 }

@@ -1,8 +1,16 @@
 //! Windows has neither groups nor signals that safe code can reach: a tree of processes is ended
 //! by `taskkill`, and Ctrl+C cannot be sent to another program.
 
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
 use tokio::process::Command;
 use tokio::sync::mpsc;
+
+pub fn apart(program: &OsStr) -> Command {
+    Command::new(program)
+}
 
 pub fn lead_a_group(_command: &mut Command) {}
 
@@ -17,6 +25,10 @@ pub fn end_group(id: u32) {
 
 pub fn interrupt_group(id: u32) {
     end_group(id);
+}
+
+pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
+    options.open(path)
 }
 
 pub async fn listen(sender: mpsc::UnboundedSender<()>) {

@@ -37,7 +37,7 @@ pub fn script(
     faults: &[Fault],
 ) -> Judged {
     let mut wrong = Vec::new();
-    wrong.extend(bad_ending(ending, evidence.transcript.last_words()));
+    wrong.extend(bad_ending(ending, evidence.transcript.last_words().as_deref()));
     if evidence.transcript.broken {
         wrong.push("the program wrote bytes that are not UTF-8".to_string());
     }
@@ -77,6 +77,9 @@ fn bad_ending(ending: &Ending, last_words: Option<&str>) -> Option<String> {
         Ending::Endless => Some("the program writes without end, and was ended".to_string()),
         Ending::Unanswered(question) => {
             Some(format!("the program asked, and the scene has no answer: {question}"))
+        }
+        Ending::Hindered(why) => {
+            Some(format!("the story stopped where the scene does something from outside: {why}"))
         }
     }
 }

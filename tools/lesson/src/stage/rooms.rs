@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use mock_server::Values;
 use tempfile::TempDir;
 
+use super::regular::{LIMIT, Unfit, copy_regular, read_regular};
+
 pub struct Rooms {
     folder: TempDir,
     base: PathBuf,
@@ -82,12 +84,17 @@ impl Rooms {
         Ok(())
     }
 
-    /// The bytes of some files as they are now; `None` where there is no file.
+    /// The bytes of some files as they are now; `None` where there is nothing.
     pub fn remember<'a>(
         &self,
         files: impl Iterator<Item = &'a str>,
     ) -> Result<HashMap<String, Option<Vec<u8>>>> {
-        files.map(|file| Ok((file.to_string(), fs::read(self.find(file)?).ok()))).collect()
+        let now = |file: &str| match read_regular(&self.find(file)?, LIMIT) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Unfit::Missing) => Ok(None),
+            Err(unfit) => bail!("{file} is to stay unchanged, and {unfit}"),
+        };
+        files.map(|file| Ok((file.to_string(), now(file)?))).collect()
     }
 
     /// The one file that a path with `*` in its names means, if there is one.
@@ -151,7 +158,8 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
             fs::create_dir(&target).with_context(|| format!("making {}", target.display()))?;
             copy_folder(&source, &target)?;
         } else {
-            fs::copy(&source, &target).with_context(|| format!("copying {}", source.display()))?;
+            copy_regular(&source, &target)
+                .with_context(|| format!("copying {}", source.display()))?;
         }
     }
     Ok(())

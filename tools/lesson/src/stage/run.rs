@@ -105,10 +105,10 @@ impl<'a> Run<'a> {
     ) -> Result<Ending> {
         let played = self.play_on(&mut events).await;
         if let Some(mut program) = self.program.take() {
-            program.end(&self.start.mark()).await;
+            program.end(self.start.offspring).await;
             self.take_the_rest(&mut program).await;
         }
-        process::end_descendants(Some(&self.start.mark()));
+        self.start.offspring.end();
         played
     }
 
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
                     let mut program = self.program.take();
                     if let Some(program) = &mut program {
                         // Held pipes would keep us from seeing the end of the output.
-                        process::end_descendants(Some(&self.start.mark()));
+                        self.start.offspring.end();
                         self.take_the_rest(program).await;
                     }
                     return Ok(self.ending.take().unwrap_or(Ending::Exited(status)));
@@ -198,6 +198,9 @@ impl<'a> Run<'a> {
                 self.open.insert(number, part == "main");
                 for action in &stage {
                     self.act(action, number).await?;
+                    if matches!(self.ending, Some(Ending::Hindered(_))) {
+                        return Ok(());
+                    }
                 }
                 if stage.contains(&StageAction::Interrupt) {
                     let_go_later(go);
@@ -285,7 +288,7 @@ impl<'a> Run<'a> {
         };
         self.answered = written;
         let Some(answer) = answer else {
-            let question = self.transcript.last_words().unwrap_or_default().to_string();
+            let question = self.transcript.last_words().unwrap_or_default();
             self.ending.get_or_insert(Ending::Unanswered(question));
             self.close_input();
             return;

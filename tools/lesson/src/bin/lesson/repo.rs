@@ -125,6 +125,8 @@ impl Step {
             yes: false,
             trace: None,
             show: false,
+            // One play after the other, and nothing else meanwhile.
+            alone: true,
         })
     }
 }
