@@ -135,8 +135,8 @@ fn create_in(folder: &Path, now: SystemTime) -> Result<(PathBuf, File)> {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let second = since.as_secs() % 86_400;
     let time = (second / 3600) * 10_000 + (second / 60 % 60) * 100 + second % 60;
-    let (day, part, process) = (prompt::date(now), since.subsec_millis(), std::process::id());
-    let path = folder.join(format!("{day}-{time:06}-{part:03}-{process}.jsonl"));
+    let (day, part, process) = (prompt::date(now), since.subsec_micros(), std::process::id());
+    let path = folder.join(format!("{day}-{time:06}-{part:06}-{process}.jsonl"));
     let cannot = || format!("the session {} cannot be made", path.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let file = File::options().append(true).create_new(true).open(&path).with_context(cannot)?;
@@ -154,7 +154,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 /// What stands for a result that never came.
-const INTERRUPTED: &str = "error: interrupted before there was a result. What the call should do \
+pub const INTERRUPTED: &str = "error: interrupted before there was a result. What the call should do \
     may be done, half done or not done: look before you call again.";
 
 /// Makes a history that the strict API takes, out of whatever messages are left: each call gets its
@@ -188,7 +188,7 @@ fn answered(before: Option<&Message>, content: Vec<Block>) -> Vec<Block> {
 }
 
 /// The result of a call whose end nobody saw.
-pub fn interrupted(call: &str) -> Block {
+fn interrupted(call: &str) -> Block {
     let content = INTERRUPTED.to_string();
     Block::ToolResult { tool_use_id: call.to_string(), content, is_error: true }
 }
