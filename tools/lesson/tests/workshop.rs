@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -122,14 +123,18 @@ fn clone() -> TempDir {
     dir
 }
 
-/// The exit code, and what was said.
-fn lesson(root: &Path, words: &[&str]) -> (Option<i32>, String) {
+fn command(root: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lesson"));
     command.args(words).current_dir(root).stdin(Stdio::null()).env("CARGO_NET_OFFLINE", "true");
     for name in ["CARGO_TARGET_DIR", "CARGO_BUILD_BUILD_DIR", "RUSTFLAGS"] {
         command.env_remove(name);
     }
-    let out = command.output().expect("the program is built");
+    command
+}
+
+/// The exit code, and what was said.
+fn lesson(root: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let out = command(root, words).output().expect("the program is built");
     let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     (out.status.code(), said.concat())
 }
@@ -160,4 +165,77 @@ fn a_mutation_that_nobody_notices_is_exit_1() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("✗ the comment says what it leaves"), "{said}");
     assert!(said.contains("1 mutations, 0 noticed"), "{said}");
+}
+
+/// A cargo that never ends where a step's source holds `is`, and is the real one elsewhere.
+#[cfg(unix)]
+fn slow_cargo(root: &Path, is: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let real = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" != metadata ] && grep -q '{is}' steps/01-note/src/main.rs; then\n\
+         setsid sleep 7781 & echo $! > '{building}'; wait\nfi\nexec '{real}' \"$@\"\n",
+        building = root.join("building").display()
+    );
+    write(root, "slow-cargo", &script);
+    let file = root.join("slow-cargo");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&file, executable).expect("it is ours");
+    file
+}
+
+/// Sends a signal while a build runs; the exit code, and whether what the build started lives on.
+#[cfg(unix)]
+fn ended_by(signal: &str, root: &Path, words: &[&str], cargo: &Path) -> (Option<i32>, bool) {
+    let mut command = command(root, words);
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut lesson = quiet.env("CARGO", cargo).spawn().expect("the program is built");
+    let kill = |signal: &str, id: &str| {
+        let sent = Command::new("kill").args([signal, id]).stderr(Stdio::null()).status();
+        sent.expect("kill runs").success()
+    };
+    let file = root.join("building");
+    let sleeper = loop {
+        let ended = lesson.try_wait().expect("it is ours");
+        assert!(ended.is_none(), "{words:?} did not wait for the build: {ended:?}");
+        match std::fs::read_to_string(&file) {
+            Ok(id) if id.ends_with('\n') => break id.trim().to_string(),
+            _ => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    std::fs::remove_file(&file).expect("it is there");
+    kill(signal, &lesson.id().to_string());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let status = loop {
+        match lesson.try_wait().expect("it is ours") {
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            ended => break ended,
+        }
+    };
+    let lives = kill("-0", &sleeper);
+    let _ = lesson.kill();
+    kill("-KILL", &sleeper);
+    (status.and_then(|status| status.code()), lives)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_request_to_end_ends_a_build_and_all_below_it() {
+    let clone = clone();
+    let cargo = slow_cargo(clone.path(), "fn main");
+    for words in [&["mutate"][..], &["matrix"], &["picture", "01"]] {
+        for signal in ["-TERM", "-HUP", "-INT"] {
+            let ended = ended_by(signal, clone.path(), words, &cargo);
+            assert_eq!(ended, (Some(130), false), "{words:?} {signal}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_request_to_end_is_heard_after_a_play_too() {
+    let clone = clone();
+    let cargo = slow_cargo(clone.path(), "gone.txt");
+    let ended = ended_by("-TERM", clone.path(), &["mutate"], &cargo);
+    assert_eq!(ended, (Some(130), false));
 }

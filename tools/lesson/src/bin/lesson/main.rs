@@ -14,19 +14,24 @@ mod terminal;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use lesson::process;
 use lesson::stage::Interrupted;
 use repo::Repo;
+
+/// How long the work may go on when it is to end. What waits for a build never hears of it.
+const GRACE: Duration = Duration::from_secs(3);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     // An error means that a provider is installed already, which is what was wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let matches = switches().get_matches();
-    match run(&matches).await {
+    match until_asked_to_end(&matches).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) if error.is::<Interrupted>() => {
@@ -38,6 +43,23 @@ async fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Does what the command says, until Ctrl+C or the system's request to end. Then everything that
+/// was started ends: the builds, the tests and the plays.
+async fn until_asked_to_end(matches: &ArgMatches) -> Result<bool> {
+    process::adopt_orphans();
+    let mut end_requests = process::end_requests();
+    let mut work = Box::pin(run(matches));
+    tokio::select! {
+        done = &mut work => return done,
+        Some(()) = end_requests.recv() => {}
+    }
+    // A play hears of it too, and gives its program two seconds.
+    let _ = tokio::time::timeout(GRACE, &mut work).await;
+    // Before the work is dropped, and with it the folders in which somebody may still write.
+    process::end_descendants(None);
+    Err(Interrupted.into())
 }
 
 /// Whether everything was as it should be.

@@ -80,8 +80,9 @@ impl Repo {
     /// is left out, since Windows cannot replace a program that runs.
     pub async fn build_steps(&self) -> Result<()> {
         let words = ["build", "--workspace", "--exclude", "lesson", "--bins"];
-        let status = cargo(&self.root).args(words).stdout(Stdio::null()).status().await;
-        if !status.context("running cargo")?.success() {
+        let mut command = cargo(&self.root);
+        command.args(words);
+        if !built(command).await? {
             bail!("the steps do not build: see above");
         }
         Ok(())
@@ -146,8 +147,22 @@ pub fn cargo(dir: &Path) -> Command {
     command
 }
 
+/// Runs a cargo that builds, with its progress on standard error; whether it did. It is ended where
+/// we are to end.
+pub async fn built(mut command: Command) -> Result<bool> {
+    let mut child = command.stdout(Stdio::null()).spawn().context("running cargo")?;
+    let mut end_requests = process::end_requests();
+    tokio::select! {
+        status = child.wait() => Ok(status.context("running cargo")?.success()),
+        Some(()) = end_requests.recv() => {
+            end_all(child.id());
+            Err(Interrupted.into())
+        }
+    }
+}
+
 /// What a command wrote and whether it succeeded; `None` where it took longer than `limit`, and
-/// was ended with all it had started. Errors with `Interrupted` on Ctrl+C.
+/// was ended with all it had started. Errors with `Interrupted` where we are to end.
 pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Finished>> {
     process::lead_a_group(&mut command);
     let child = command
@@ -156,11 +171,12 @@ pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Fini
         .spawn()
         .with_context(|| format!("starting {:?}", command.as_std().get_program()))?;
     let id = child.id();
+    let mut end_requests = process::end_requests();
     let out = tokio::select! {
         out = child.wait_with_output() => Some(out?),
         () = tokio::time::sleep(limit) => None,
         // It leads a group of its own, so the terminal's Ctrl+C does not reach it.
-        _ = tokio::signal::ctrl_c() => {
+        Some(()) = end_requests.recv() => {
             end_all(id);
             return Err(Interrupted.into());
         }
