@@ -27,7 +27,10 @@ fn command() -> Command {
     let scene = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     Command::new("mock-server")
         .about("A scripted model: speaks the wire format of a real one, says what a scene says")
-        .after_help("The journal of requests is at /_journal. Ctrl+C stops the server.")
+        .after_help(
+            "The journal of requests is at /_journal. Ctrl+C stops the server.\n\n\
+             Exit codes: 0 all is well · 1 something is not · 2 bad use",
+        )
         .args_conflicts_with_subcommands(true)
         .arg_required_else_help(true)
         .arg(scene("SCENE").help("The scene file").required(true))

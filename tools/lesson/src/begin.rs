@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use mock_server::Scene;
 
 use crate::screen::{self, Ink, Paint};
-use crate::stage::{self, Interrupted, Play};
+use crate::stage::{self, Interrupted, Outcome, Play};
 use crate::switches::Switches;
-use crate::{diff, live};
+use crate::{diff, live, place};
 
 const VERIFIED: i32 = 0;
 const NOT_VERIFIED: i32 = 1;
@@ -21,7 +21,9 @@ pub async fn run(step_dir: &Path, args: impl IntoIterator<Item = OsString>) -> i
     let step = Step::new(step_dir);
     let switches = match Switches::read(&step.package(), args) {
         Ok(switches) => switches,
-        Err(error) => {
+        Err(mut error) => {
+            // "Use '-- --bogus'" would hand it to an agent that does not know it either.
+            error.remove(clap::error::ContextKind::Suggested);
             // The help and the version are "errors" as well, to standard output and with code 0.
             let _ = error.print();
             return error.exit_code();
@@ -34,7 +36,7 @@ pub async fn run(step_dir: &Path, args: impl IntoIterator<Item = OsString>) -> i
             INTERRUPTED
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            screen::error(&format!("{error:#}"));
             if error.is::<BadUse>() { BAD_USE } else { NOT_VERIFIED }
         }
     }
@@ -63,8 +65,11 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         Some(name) => step.other(name)?,
     };
     let file = scene_dir.join("scene.toml");
-    let scene = Scene::read(&file)?;
-    let next = scene.next.clone();
+    let scene = Scene::read(&file)
+        .map_err(|error| anyhow::anyhow!("{}", place::shortened(&format!("{error:#}"), &file)))?;
+    if let Some(trace) = &switches.trace {
+        stage::writable(trace).map_err(|error| BadUse(format!("{error:#}")))?;
+    }
     let play = Play {
         program: vec![std::env::current_exe().context("finding this program itself")?.into()],
         scene,
@@ -77,13 +82,16 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         trace: switches.trace.clone(),
         show: true,
         alone: true,
+        tell_waits: false,
     };
-    show_play(step, &switches, play, &next).await
+    show_play(step, &switches, play).await
 }
 
-async fn show_play(step: &Step, switches: &Switches, play: Play, next: &[String]) -> Result<i32> {
+async fn show_play(step: &Step, switches: &Switches, play: Play) -> Result<i32> {
     let paint = screen::paint();
     let mut run = format!("cargo run -p {}", step.package());
+    let (scene_of, next) = (Step::new(&play.scene_dir), play.scene.next.clone());
+    let proves = play.scene.proves.clone();
     if let Some(name) = &switches.scene {
         run.push_str(&format!(" -- --scene {name}"));
         let whose = format!("{} plays the scene of another step", step.package());
@@ -91,22 +99,42 @@ async fn show_play(step: &Step, switches: &Switches, play: Play, next: &[String]
     }
     let outcome = stage::play(play).await?;
     screen::write(&outcome.verified(&paint));
+    if let Some(rule) = proves.filter(|rule| fails_by(&outcome, rule))
+        && scene_of.folder() > step.folder()
+    {
+        let (lacks, adds) = (step.package(), scene_of.package());
+        let line = format!("as it should be: {lacks} lacks what {adds} adds (rule `{rule}`)");
+        screen::write(&format!("\n{}\n", paint.wrapped("", "  ", &line)));
+    }
     let lines = if outcome.holds() { what_next(step) } else { how_to_look(&run, outcome.seed) };
-    screen::write(&format!("\n{}\n{}", paint.ink(Ink::Bold, "next"), commands(&paint, &lines)));
+    let mut after = commands(&paint, &lines);
     if outcome.holds() && switches.scene.is_none() {
-        for line in next {
-            screen::write(&format!("{}\n", paint.wrapped("  ", "    ", line)));
-        }
+        next.iter().for_each(|line| after += &format!("{}\n", paint.wrapped("  ", "    ", line)));
+    }
+    if !after.is_empty() {
+        screen::write(&format!("\n{}\n{after}", paint.ink(Ink::Bold, "next")));
+    }
+    if !outcome.remains.is_empty() {
+        screen::write(&format!("\n{}\n", outcome.remains.join("\n")));
     }
     Ok(if outcome.holds() { VERIFIED } else { NOT_VERIFIED })
+}
+
+fn fails_by(outcome: &Outcome, rule: &str) -> bool {
+    outcome.rules.iter().any(|judged| judged.name == rule && judged.verdict.is_err())
 }
 
 /// Commands, and what each is for.
 type Commands = Vec<(String, &'static str)>;
 
 fn what_next(step: &Step) -> Commands {
-    let diff = format!("cargo run -p {} -- --diff", step.package());
-    let mut lines = vec![(diff, "what this step adds")];
+    let mut lines = Vec::new();
+    if let Some(before) = step.before() {
+        let diff = format!("cargo run -p {} -- --diff", step.package());
+        lines.push((diff, "what this step adds"));
+        let same = format!("cargo run -p {} -- --scene {}", before.package(), step.number());
+        lines.push((same, "the same story without it"));
+    }
     if let Some(next) = step.next() {
         lines.push((format!("cargo run -p {}", next.package()), "the next step"));
     }
@@ -186,6 +214,10 @@ impl Step {
         steps
     }
 
+    fn before(&self) -> Option<Step> {
+        self.all().into_iter().rfind(|step| step.folder() < self.folder())
+    }
+
     fn next(&self) -> Option<Step> {
         self.all().into_iter().find(|step| step.folder() > self.folder())
     }
@@ -202,7 +234,7 @@ impl Step {
         }
         let there: Vec<String> = steps.iter().map(Step::folder).collect();
         let there = if there.is_empty() { "none".to_string() } else { there.join(", ") };
-        Err(BadUse(format!("there is no scene `{name}`; there are: {there}")).into())
+        Err(BadUse(format!("there is no scene {name}: there are {there}")).into())
     }
 }
 
@@ -235,7 +267,7 @@ mod tests {
         let (_steps, step) = three_steps();
         let error = step.other("07").expect_err("not there");
         assert!(error.is::<BadUse>());
-        let wanted = "there is no scene `07`; there are: 00-loop, 01-tools, 02-edit";
+        let wanted = "there is no scene 07: there are 00-loop, 01-tools, 02-edit";
         assert_eq!(error.to_string(), wanted);
     }
 }

@@ -3,6 +3,7 @@
 mod begin;
 pub mod diff;
 mod live;
+pub mod place;
 pub mod process;
 pub mod screen;
 pub mod stage;

@@ -90,6 +90,12 @@ pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<F
     platform::open_at_once(path, options)
 }
 
+/// Waits for the system's request to end, which is not Ctrl+C: that one a terminal sends to every
+/// program that it runs.
+pub async fn termination() {
+    platform::termination().await;
+}
+
 /// From now on orphans among the descendants of this process become its children (Linux).
 pub fn adopt_orphans() {
     platform::adopt_orphans();
@@ -100,6 +106,18 @@ pub fn adopt_orphans() {
 /// the program of a run is started with a mark, so that several runs share a process unharmed.
 pub fn end_descendants(mark: Option<&str>) {
     platform::end_descendants(mark);
+}
+
+/// How many processes of a run (with its mark; without one, all below this process) live, and the processor time they have used so far,
+/// in ticks of the system. `None` where that cannot be told.
+pub fn activity(mark: Option<&str>) -> Option<(usize, u64)> {
+    platform::activity(mark)
+}
+
+/// Takes the file for this process alone, for as long as the result is kept; `None` where another
+/// process has it. The system gives it back when a process ends, however it ends.
+pub fn lock(path: &Path) -> std::io::Result<Option<std::fs::File>> {
+    platform::lock(path)
 }
 
 #[cfg(unix)]

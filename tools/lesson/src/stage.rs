@@ -3,7 +3,7 @@
 //! It starts the scripted model, copies the scene's folders, runs the program there as a child,
 //! hands it the scene's lines, does what the scene does from outside, and then checks the rules.
 //! The parts: `rooms` (the folders), `environment`, `program` (the child), `output` (what it
-//! writes), `lines` (which line comes when), `run` (the loop over all of it), `outside` and `actions`
+//! writes), `lines` (which line comes when), `run` (the loop over all of it), `patience` (how long), `outside` and `actions`
 //! (what the scene does from outside), `verify` and `command` (the rules), `report` (two rules that every scene has).
 
 mod actions;
@@ -14,6 +14,7 @@ mod lines;
 mod offspring;
 mod output;
 mod outside;
+mod patience;
 mod program;
 mod regular;
 mod report;
@@ -36,6 +37,7 @@ pub use ending::Interrupted;
 use lines::Script;
 use offspring::Offspring;
 use program::Start;
+pub use report::{head, writable};
 pub use rooms::Rooms;
 use run::Run;
 use show::Show;
@@ -65,6 +67,8 @@ pub struct Play {
     /// This process plays nothing else at the same time, and has no other children: everything
     /// below it ends with the play. Else only what has inherited the run's mark.
     pub alone: bool,
+    /// Say on standard error what is waited for, where that takes long.
+    pub tell_waits: bool,
 }
 
 /// What came of it.
@@ -76,6 +80,8 @@ pub struct Outcome {
     pub seed: u64,
     /// Everything the program wrote, without colours.
     pub output: String,
+    /// What is left of the run, to be told at the very end: its folder, its trace.
+    pub remains: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +110,9 @@ impl Outcome {
 /// that fails), and with `Interrupted` on Ctrl+C. Whatever the program does is an outcome.
 pub async fn play(play: Play) -> Result<Outcome> {
     crate::process::adopt_orphans();
+    if let Some(file) = &play.trace {
+        writable(file)?;
+    }
     let seed = play.seed.unwrap_or_else(new_seed);
     let values = Values::draw(&play.scene, seed);
     let rooms = Rooms::copy(&play.scene_dir)?;
@@ -117,15 +126,19 @@ pub async fn play(play: Play) -> Result<Outcome> {
         .context("starting the scripted model")?;
 
     let outcome = on_stage(&play, seed, &rooms, &model, events).await;
-    let traced = match &play.trace {
-        Some(file) => report::write_trace(file, &model.journal()),
-        None => Ok(()),
-    };
+    let trace = play.trace.as_ref().map(|file| report::write_trace(file, &model.journal()));
     model.stop().await;
-    if play.keep {
-        say_where_it_is(&rooms.keep(), play.show);
+    let kept = play.keep.then(|| kept(&rooms.keep()));
+    let remains: Vec<String> = trace.into_iter().chain(kept).collect();
+    if outcome.is_err() {
+        remains.iter().for_each(|line| crate::screen::write(&format!("{line}\n")));
     }
-    outcome.and_then(|outcome| traced.map(|()| outcome))
+    outcome.map(|outcome| Outcome { remains, ..outcome })
+}
+
+/// Where a folder is that is not removed.
+pub fn kept(folder: &Path) -> String {
+    format!("kept: {}", folder.display())
 }
 
 async fn on_stage(
@@ -172,13 +185,7 @@ async fn on_stage(
     let rules = told?;
     let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
     let left_out = left_out.map(|rule| rule.name.clone()).collect();
-    Ok(Outcome { rules, left_out, seed, output: transcript.text })
-}
-
-/// Beside the screen where there is none: others read what a play of theirs prints.
-fn say_where_it_is(kept: &Path, show: bool) {
-    let line = format!("\nkept: {}\n", kept.display());
-    if show { crate::screen::write(&line) } else { eprint!("{line}") }
+    Ok(Outcome { rules, left_out, seed, output: transcript.text, remains: Vec::new() })
 }
 
 async fn judge_all(
@@ -196,7 +203,7 @@ async fn judge_all(
         tokio::task::yield_now().await;
     }
     rules.push(report::script(evidence, &play.scene, script, ending, faults));
-    rules.push(report::protocol(faults));
+    rules.push(report::protocol(&play.scene, evidence.exchanges, faults));
     rules
 }
 
@@ -213,7 +220,7 @@ fn unchanged_files(scene: &Scene) -> impl Iterator<Item = &str> {
 }
 
 /// Short enough to be typed again.
-fn new_seed() -> u64 {
+pub fn new_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // The standard library seeds each of its hashers at random.
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();

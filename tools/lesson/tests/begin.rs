@@ -49,8 +49,12 @@ fn main() {
         ("a_failed_rule_is_exit_1_and_says_how_to_look", failed_rule),
         ("a_scene_with_faults_is_told_by_file_and_line", bad_scene),
         ("bad_use_is_exit_2", bad_use),
+        ("a_later_scene_fails_as_it_should_and_says_so", later_scene),
+        ("every_line_of_what_comes_next_leads_somewhere", what_next),
         ("live_names_what_is_missing_and_wants_no_brakes", live_refused),
         ("live_works_in_a_copy", live_in_a_copy),
+        #[cfg(unix)]
+        ("the_copy_of_a_live_run_goes_when_the_system_ends_it", live_terminated),
         #[cfg(unix)]
         ("ctrl_c_ends_everything_and_is_exit_130", ctrl_c),
         #[cfg(unix)]
@@ -145,15 +149,58 @@ fn bad_scene() {
     let steps = a_step("07", &SCENE.replace("title", "titel"));
     let (code, shown) = run(steps.path(), "");
     assert_eq!(code, 1, "{shown}");
-    assert!(shown.contains("scene.toml:2: "), "{shown}");
+    assert!(shown.contains("  07-play/scene.toml:2: "), "{shown}");
 }
 
 fn bad_use() {
     let steps = a_step("07", SCENE);
     let (code, shown) = run(steps.path(), "--scene 99");
-    assert_eq!((code, shown.as_str()), (2, "error: there is no scene `99`; there are: 07-play\n"));
-    assert_eq!(run(steps.path(), "--no-such-switch").0, 2);
+    assert_eq!((code, shown.as_str()), (2, "error: there is no scene 99: there are 07-play\n"));
+    let (code, shown) = run(steps.path(), "--bogus");
+    assert_eq!(code, 2);
+    assert!(shown.contains("'--bogus'") && !shown.contains("-- --bogus"), "{shown}");
+    let (code, shown) = run(steps.path(), "--trace no/such/folder/t.json");
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.starts_with("error: the trace cannot be written to no/such/"), "{shown}");
     assert_eq!(run(steps.path(), "--version"), (0, "step07 0.1.0\n".to_string()));
+}
+
+/// A second step beside the first, with a scene.
+fn a_neighbour(steps: &Path, folder: &str, scene: &str) {
+    let step = steps.join(folder);
+    std::fs::create_dir_all(step.join("workspace")).expect("made");
+    std::fs::write(step.join("scene.toml"), scene).expect("written");
+    std::fs::write(step.join("workspace/b.txt"), "port = <<port>>\n").expect("written");
+    std::fs::write(step.join("Cargo.toml"), "[package]\ndescription = \"it knows\"\n")
+        .expect("written");
+}
+
+fn later_scene() {
+    let steps = a_step("07", SCENE);
+    let wrong =
+        SCENE.replace("title = ", "proves = \"answer\"\ntitle = ").replace("<<port>>.", "there.");
+    a_neighbour(steps.path(), "08-next", &wrong);
+    let (code, shown) = run(steps.path(), "--scene 8");
+    assert_eq!(code, 1, "{shown}");
+    let told = "\nas it should be: step07 lacks what step08 adds (rule `answer`)\n";
+    assert!(shown.contains(told), "{shown}");
+    assert!(shown.contains("\nnew in this step: it knows\n"), "{shown}");
+    let (_, shown) = run(steps.path(), "");
+    assert!(!shown.contains("as it should be") && !shown.contains("new in this step"), "{shown}");
+}
+
+fn what_next() {
+    let steps = a_step("07", SCENE);
+    let (_, shown) = run(steps.path(), "");
+    assert!(!shown.contains("--diff"), "there is nothing before it: {shown}");
+    a_neighbour(steps.path(), "09-next", SCENE);
+    let mut later = command(steps.path(), "");
+    later.env("MINI_STEP", steps.path().join("09-next"));
+    let (code, shown) = told(later.output().expect("it runs"));
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("cargo run -p step09 -- --diff "), "{shown}");
+    let same = "cargo run -p step07 -- --scene 09   the same story without it";
+    assert!(shown.contains(same), "{shown}");
 }
 
 fn live_refused() {
@@ -161,11 +208,14 @@ fn live_refused() {
     let (code, shown) = run(steps.path(), "--live");
     assert_eq!(code, 2, "{shown}");
     insta::assert_snapshot!("live_without_variables", shown);
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 80), None);
     let mut command = command(steps.path(), "--live");
     command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
     let (code, shown) = told(command.output().expect("it runs"));
     assert_eq!(code, 2, "{shown}");
     insta::assert_snapshot!("live_without_no_brakes", shown);
+    let wide = |line: &&str| line.chars().count() > 80;
+    assert_eq!(shown.lines().find(wide), None);
 }
 
 fn live_in_a_copy() {
@@ -197,6 +247,34 @@ fn live_in_a_copy() {
     assert!(shown.contains("b.txt") && shown.contains("● Done."), "{shown}");
     assert!(shown.contains("lantern-"), "the copy is not named: {shown}");
     assert!(!steps.path().join("02-play/workspace/new").exists());
+}
+
+#[cfg(unix)]
+fn live_terminated() {
+    use std::io::{BufRead, BufReader};
+    let steps = a_step("02", SCENE);
+    let mut command = command(steps.path(), "--live --no-brakes");
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+    command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    // The agent waits for a line that does not come.
+    let mut stage = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(stage.stdout.take().expect("piped")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    assert_eq!(line(), "live · step02 · m · http://127.0.0.1:9");
+    let room = line().strip_prefix("works in ").expect("its folder").to_string();
+    let is_told = |line: String| line == "type a line, end with Ctrl+D";
+    while !is_told(line()) {}
+    assert!(Path::new(&room).is_dir(), "{room}");
+    let id = stage.id().to_string();
+    // It listens for the signal once the agent is started.
+    let children = format!("/proc/{id}/task/{id}/children");
+    while std::fs::read_to_string(&children).is_ok_and(|ids| ids.trim().is_empty()) {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+    stage.wait().expect("it ends");
+    assert!(!Path::new(&room).exists(), "{room} stays");
 }
 
 #[cfg(unix)]
@@ -324,9 +402,11 @@ fn no_terminal() {
 
 fn keep() {
     let steps = a_step("07", SCENE);
-    let (code, shown) = run(steps.path(), "--keep");
+    let (code, shown) = run(steps.path(), "--keep --trace t.json");
     assert_eq!(code, 0, "{shown}");
-    let kept = shown.lines().find_map(|line| line.strip_prefix("kept: ")).expect("it is named");
+    let mut last = shown.lines().rev();
+    let kept = last.next().and_then(|line| line.strip_prefix("kept: ")).expect("it is named");
+    assert_eq!(last.next(), Some("trace: 2 requests in t.json"));
     let text =
         std::fs::read_to_string(Path::new(kept).join("workspace/b.txt")).expect("it is kept");
     assert!(text.starts_with("port = ") && !text.contains('<'), "{text}");

@@ -87,9 +87,11 @@ async fn a_program_that_ends_early_is_told_with_its_last_words() {
     let dir = two_hops();
     let outcome = played(dir.path(), TWO_HOPS, "ends at once").await;
     let wrong = wrong(&outcome, "script");
-    let told = "the program ended with exit code 3; it said last: I do not feel like it\n\
-                line 12 of scene.toml was never reached: the model says “I look into a.txt.” \
-                (nor were 2 more)";
+    let scene = dir.path().join("scene.toml").display().to_string();
+    let told = format!(
+        "the program ended with exit code 3; it said last: I do not feel like it\n\
+         {scene}:12 was never reached: the model says “I look into a.txt.” (nor were 2 more)"
+    );
     assert_eq!(wrong, told);
 }
 
@@ -99,7 +101,18 @@ async fn a_program_that_hangs_is_ended_at_the_time_limit() {
     let scene = format!("time_limit = 1\n{TWO_HOPS}");
     let outcome = played(dir.path(), &scene, "hangs").await;
     let wrong = wrong(&outcome, "script");
-    assert!(wrong.starts_with("the story was not over after 1 s"), "{wrong}");
+    assert!(wrong.starts_with("no request came within 1 s, and the program was ended"), "{wrong}");
+    assert_eq!(self::wrong(&outcome, "protocol"), "no request came at all");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_program_that_does_nothing_is_not_waited_for_to_the_time_limit() {
+    let dir = two_hops();
+    let outcome = played(dir.path(), TWO_HOPS, "hangs").await;
+    let wrong = wrong(&outcome, "script");
+    let told = "no request came; the program was quiet for 10 s, and was ended";
+    assert!(wrong.starts_with(told), "{wrong}");
 }
 
 #[tokio::test]
@@ -362,10 +375,20 @@ async fn the_trace_holds_every_request_and_reply() {
     let file = dir.path().join("trace.json");
     let mut traced = a_play(dir.path(), TWO_HOPS, "none");
     traced.trace = Some(file.clone());
-    play(traced).await.expect("played");
+    let outcome = play(traced).await.expect("played");
+    assert_eq!(outcome.remains, [format!("trace: 3 requests in {}", file.display())]);
     let trace = std::fs::read_to_string(file).expect("written");
     let trace: serde_json::Value = serde_json::from_str(&trace).expect("JSON");
     assert_eq!(trace.as_array().map(Vec::len), Some(3));
     assert_eq!(trace[0]["request"]["messages"][0]["content"], "Which port?");
     assert_eq!(trace[2]["reply"]["stop_reason"], "end_turn");
+}
+
+#[tokio::test]
+async fn a_trace_that_cannot_be_written_is_refused_before_the_run() {
+    let dir = two_hops();
+    let mut traced = a_play(dir.path(), TWO_HOPS, "hangs");
+    traced.trace = Some(dir.path().join("no-such-folder").join("trace.json"));
+    let error = play(traced).await.expect_err("there is no such folder");
+    assert!(format!("{error:#}").starts_with("the trace cannot be written to"), "{error:#}");
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 pub fn lead_a_group(command: &mut Command) {
@@ -76,7 +77,6 @@ pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<F
 }
 
 pub async fn listen(sender: mpsc::UnboundedSender<()>) {
-    use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     // Not to be had: then the signal ends us as it ends every program.
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
@@ -90,6 +90,26 @@ pub async fn listen(sender: mpsc::UnboundedSender<()>) {
             () = sender.closed() => return,
         }
         let _ = sender.send(());
+    }
+}
+
+pub fn lock(path: &Path) -> std::io::Result<Option<File>> {
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub async fn termination() {
+    let kinds = [SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
     }
 }
 
@@ -152,6 +172,29 @@ fn descendants(of: u32, mark: Option<&str>) -> Vec<u32> {
 #[cfg(not(target_os = "linux"))]
 fn descendants(_of: u32, _mark: Option<&str>) -> Vec<u32> {
     Vec::new()
+}
+
+/// How many descendants with this mark (or of all) there are, and the processor time that they have used, in
+/// ticks.
+#[cfg(target_os = "linux")]
+pub fn activity(mark: Option<&str>) -> Option<(usize, u64)> {
+    let living = descendants(std::process::id(), mark);
+    let ticks = living.iter().filter_map(|id| ticks(*id)).sum();
+    Some((living.len(), ticks))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn activity(_mark: Option<&str>) -> Option<(usize, u64)> {
+    None
+}
+
+/// Time in the process itself and in the kernel for it: fields 14 and 15 of `stat`.
+#[cfg(target_os = "linux")]
+fn ticks(id: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The second field is the name in parentheses, which may hold blanks.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
 #[cfg(target_os = "linux")]

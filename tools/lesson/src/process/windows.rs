@@ -38,3 +38,22 @@ pub async fn listen(sender: mpsc::UnboundedSender<()>) {
 pub fn adopt_orphans() {}
 
 pub fn end_descendants(_mark: Option<&str>) {}
+
+pub fn activity(_mark: Option<&str>) -> Option<(usize, u64)> {
+    None
+}
+
+pub async fn termination() {
+    std::future::pending().await
+}
+
+/// Nobody else may open a file that is not shared.
+pub fn lock(path: &std::path::Path) -> std::io::Result<Option<std::fs::File>> {
+    use std::os::windows::fs::OpenOptionsExt;
+    const SHARING_VIOLATION: i32 = 32;
+    let mut open = std::fs::OpenOptions::new();
+    match open.create(true).append(true).share_mode(0).open(path) {
+        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        opened => opened.map(Some),
+    }
+}

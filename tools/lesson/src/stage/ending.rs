@@ -10,6 +10,8 @@ pub enum Ending {
     /// The scene killed the program and did not start it again.
     Killed,
     TooLong(Duration),
+    /// Nothing came from it for so long, and it did nothing.
+    Quiet(Duration),
     StaysOn,
     Endless,
     /// The program asked, and the scene has no answer.

@@ -24,6 +24,16 @@ impl Offspring {
 
     /// Ends them all.
     pub fn end(&self) {
-        process::end_descendants(Some(self.mark.as_str()).filter(|_| !self.alone));
+        process::end_descendants(self.sought());
+    }
+
+    /// How many live, and the processor time that they have used: see `process::activity`.
+    pub fn activity(&self) -> Option<(usize, u64)> {
+        process::activity(self.sought())
+    }
+
+    /// The mark to look for, where not all are meant.
+    fn sought(&self) -> Option<&str> {
+        Some(self.mark.as_str()).filter(|_| !self.alone)
     }
 }

@@ -92,6 +92,8 @@ pub struct Transcript {
     pub text: String,
     /// What was written to standard output since the last request came.
     pub answer: String,
+    /// What was written to standard error since then.
+    pub errors: String,
     pub broken: bool,
     pub log: Vec<Entry>,
 }
@@ -112,8 +114,9 @@ impl Transcript {
     pub fn add(&mut self, piece: &Piece) -> bool {
         let text = plain(&piece.text);
         self.text.push_str(&text);
-        if piece.from == Pipe::Output {
-            self.answer.push_str(&text);
+        match piece.from {
+            Pipe::Output => self.answer.push_str(&text),
+            Pipe::Errors => self.errors.push_str(&text),
         }
         self.broken |= piece.broken;
         self.log.push(Entry::Output(self.text.len()));
@@ -127,6 +130,13 @@ impl Transcript {
             None => Some(line.to_string()),
             Some((at, _)) => Some(format!("… {}", &line[at..])),
         }
+    }
+
+    /// The Nth request of the main part has come: what was written before it is no answer to it.
+    pub fn request_came(&mut self, count: usize) {
+        self.answer.clear();
+        self.errors.clear();
+        self.log.push(Entry::Request(count));
     }
 }
 

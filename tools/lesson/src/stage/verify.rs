@@ -2,8 +2,10 @@
 //!
 //! A verdict that fails says what was expected, what was found instead, and where.
 
+mod answer;
 mod cache;
 mod order;
+mod request;
 pub mod text;
 
 use std::collections::HashMap;
@@ -11,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use mock_server::scene::{Check, FileCheck, Rule, Text, Which};
 use mock_server::{Exchange, Values};
-use serde_json::Value;
 
 use super::Judged;
 use super::command;
@@ -19,6 +20,7 @@ use super::offspring::Offspring;
 use super::output::Transcript;
 use super::regular::{LIMIT, Unfit, read_regular};
 use super::rooms::Rooms;
+pub use answer::tools_called;
 use text::{Layout, excerpt, filled};
 
 /// How long a command that verifies may take, where the scene has more time.
@@ -41,7 +43,7 @@ impl Evidence<'_> {
     /// Judges a rule. A command that has not ended at `until` fails it.
     pub async fn judge(&self, rule: &Rule, until: Instant) -> Judged {
         let verdict = match &rule.check {
-            Check::Answer(text) => self.answer(text),
+            Check::Answer(text) => self.answer(&filled(text, self.values)),
             Check::Requests { at_least, at_most } => self.requests(*at_least, *at_most),
             Check::File { path, file } => self.file(path, file),
             Check::Command { words, exit, output } => {
@@ -49,7 +51,9 @@ impl Evidence<'_> {
                 self.command(words, *exit, output, limit.min(COMMAND_LIMIT)).await
             }
             Check::Screen(text) => self.screen(text),
-            Check::Request { which, part, text } => self.request(which, part, text),
+            Check::Request { which, part, text } => {
+                self.request(which, part, &filled(text, self.values))
+            }
             Check::CacheRead { which, part, at_least, at_most } => {
                 self.cache_read(which, part, *at_least, *at_most)
             }
@@ -61,14 +65,6 @@ impl Evidence<'_> {
             None => self.says(&rule.check),
         };
         Judged { name: rule.name.clone(), says, verdict }
-    }
-
-    fn answer(&self, text: &Text) -> Verdict {
-        if self.exchanges.is_empty() {
-            return Err("there is no answer: the program sent no request".to_string());
-        }
-        let found = &self.transcript.answer;
-        text::judge(&filled(text, self.values), found, "the answer", Layout::Wrapped)
     }
 
     fn screen(&self, text: &Text) -> Verdict {
@@ -146,13 +142,6 @@ impl Evidence<'_> {
         }
         let what = format!("the output of `{line}`");
         text::judge(&filled(output, self.values), &ran.output, &what, Layout::Exact)
-    }
-
-    fn request(&self, which: &Which, part: &str, text: &Text) -> Verdict {
-        let text = filled(text, self.values);
-        self.in_requests(which, part, |exchange, what| {
-            text::judge(&text, &text_of(&exchange.request), what, Layout::Exact)
-        })
     }
 
     /// Judges the requests that are meant; `judge` also gets the request's name.
@@ -278,24 +267,6 @@ fn first_difference(wanted: &str, found: &str) -> String {
             (None, None) => return "line endings or the end of the last line differ".to_string(),
         }
     }
-}
-
-/// A request as JSON, and then all its texts, each on lines of its own. A verdict shows the end.
-fn text_of(request: &Value) -> String {
-    fn gather(value: &Value, texts: &mut String) {
-        match value {
-            Value::String(text) => {
-                texts.push_str(text);
-                texts.push('\n');
-            }
-            Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
-            Value::Object(fields) => fields.values().for_each(|field| gather(field, texts)),
-            _ => {}
-        }
-    }
-    let mut texts = format!("{request}\n");
-    gather(request, &mut texts);
-    texts
 }
 
 #[cfg(test)]

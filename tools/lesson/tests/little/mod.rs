@@ -45,6 +45,7 @@ pub fn a_play(dir: &Path, scene: &str, habit: &str) -> Play {
         show: false,
         // The tests of one program run side by side.
         alone: false,
+        tell_waits: false,
     }
 }
 

@@ -13,6 +13,7 @@ mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -23,15 +24,16 @@ use lesson::process;
 use lesson::stage::Interrupted;
 use repo::Repo;
 
-/// How long the work may go on when it is to end. What waits for a build never hears of it.
-const GRACE: Duration = Duration::from_secs(3);
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     // An error means that a provider is installed already, which is what was wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let matches = switches().get_matches();
-    match until_asked_to_end(&matches).await {
+    let matches = switches().try_get_matches().unwrap_or_else(|mut error| {
+        // "Use '-- --bogus'" would only hand it on.
+        error.remove(clap::error::ContextKind::Suggested);
+        error.exit()
+    });
+    match run_or_end(&matches).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) if error.is::<Interrupted>() => {
@@ -39,27 +41,34 @@ async fn main() -> ExitCode {
             ExitCode::from(130)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            lesson::screen::error(&format!("{error:#}"));
             ExitCode::from(2)
         }
     }
 }
 
-/// Does what the command says, until Ctrl+C or the system's request to end. Then everything that
-/// was started ends: the builds, the tests and the plays.
-async fn until_asked_to_end(matches: &ArgMatches) -> Result<bool> {
+/// How long a run may take to end in good order when it is asked to.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// Whether everything was as it should be. On Ctrl+C and on the system's request to end, what was
+/// started ends too, wherever the work stands.
+async fn run_or_end(matches: &ArgMatches) -> Result<bool> {
     process::adopt_orphans();
     let mut end_requests = process::end_requests();
-    let mut work = Box::pin(run(matches));
-    tokio::select! {
-        done = &mut work => return done,
-        Some(()) = end_requests.recv() => {}
+    let work = run(matches);
+    tokio::pin!(work);
+    let done = tokio::select! {
+        done = &mut work => done,
+        _ = end_requests.recv() => tokio::select! {
+            done = &mut work => done,
+            () = tokio::time::sleep(GRACE) => Err(Interrupted.into()),
+            _ = end_requests.recv() => Err(Interrupted.into()),
+        },
+    };
+    if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+        process::end_descendants(None);
     }
-    // A play hears of it too, and gives its program two seconds.
-    let _ = tokio::time::timeout(GRACE, &mut work).await;
-    // Before the work is dropped, and with it the folders in which somebody may still write.
-    process::end_descendants(None);
-    Err(Interrupted.into())
+    done
 }
 
 /// Whether everything was as it should be.
@@ -101,10 +110,13 @@ fn seed(given: &ArgMatches) -> Option<u64> {
     given.get_one::<u64>("seed").copied()
 }
 
+const EXIT_CODES: &str =
+    "Exit codes: 0 all is well · 1 something is not · 2 bad use · 130 interrupted";
+
 fn switches() -> Command {
     Command::new("lesson")
         .about("The workshop of the course: judges programs and steps by their scenes.")
-        .after_help("Exit codes: 0 all is well, 1 something is not, 2 it could not be tried.")
+        .after_help(EXIT_CODES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(check_switches())
@@ -116,18 +128,21 @@ fn switches() -> Command {
                      The scene of a step must hold on that step and on every later one. On the\n\
                      step before it must fail, by the rule that it names in `proves`.",
                 )
+                .after_help(EXIT_CODES)
                 .arg(flag("json", "Print the table as JSON")),
         )
         .subcommand(mutate_switches())
         .subcommand(
             Command::new("picture")
                 .about("Runs a step and writes its screen as an SVG to standard output")
+                .after_help(EXIT_CODES)
                 .arg(step_argument())
                 .arg(seed_switch().default_value("4711")),
         )
         .subcommand(
             Command::new("diff")
                 .about("Shows what a step adds to the one before")
+                .after_help(EXIT_CODES)
                 .arg(step_argument())
                 .arg(Arg::new("from").long("from").value_name("NN").help("Compare with this step"))
                 .arg(flag("stat", "Only a line for each file, and the sums")),
@@ -145,9 +160,16 @@ fn check_switches() -> Command {
              arguments that name a file of the current folder are made absolute. Rules\n\
              about the wording of the steps' own screen are left out.",
         )
-        .after_help("Example: lesson check 00 -- python3 my_agent.py")
+        .after_help(format!("Example: lesson check 00 -- python3 my_agent.py\n\n{EXIT_CODES}"))
         .arg(step_argument())
         .arg(seed_switch())
+        .arg(
+            Arg::new("trace")
+                .long("trace")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write every request and reply as JSON"),
+        )
         .arg(flag("keep", "Leave the temporary folder, and name it"))
         .arg(flag("yes", "Answer every question of the program with yes"))
         .arg(
@@ -170,6 +192,7 @@ fn mutate_switches() -> Command {
              in target/mutate, one after the other. The scene or the test that it names must\n\
              then fail. One run at a time: two would share the copy.",
         )
+        .after_help(EXIT_CODES)
         .arg(
             Arg::new("steps")
                 .value_name("NN")

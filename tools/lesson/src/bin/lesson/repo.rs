@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lesson::process;
 use lesson::stage::{Interrupted, Play};
+use lesson::{place, process};
 use mock_server::Scene;
 use tokio::process::Command;
 
@@ -61,7 +61,7 @@ impl Repo {
         let found = self.steps.iter().find(|step| number.is_some() && step.number() == number);
         found.with_context(|| {
             let known: Vec<&str> = self.steps.iter().map(|step| step.folder.as_str()).collect();
-            format!("{name}: there is no such step. Steps: {}", known.join(", "))
+            format!("there is no step {name}: there are {}", known.join(", "))
         })
     }
 
@@ -104,7 +104,9 @@ impl Step {
     }
 
     pub fn scene(&self) -> Result<Scene> {
-        Scene::read(&self.dir.join("scene.toml"))
+        let file = self.dir.join("scene.toml");
+        Scene::read(&file)
+            .map_err(|error| anyhow::anyhow!("{}", place::shortened(&format!("{error:#}"), &file)))
     }
 
     /// The step's program, built without release.
@@ -128,6 +130,7 @@ impl Step {
             show: false,
             // One play after the other, and nothing else meanwhile.
             alone: true,
+            tell_waits: false,
         })
     }
 }
@@ -176,7 +179,7 @@ pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Fini
         out = child.wait_with_output() => Some(out?),
         () = tokio::time::sleep(limit) => None,
         // It leads a group of its own, so the terminal's Ctrl+C does not reach it.
-        Some(()) = end_requests.recv() => {
+        _ = end_requests.recv() => {
             end_all(id);
             return Err(Interrupted.into());
         }

@@ -43,7 +43,7 @@ impl AfterTheStory {
             Entry::Reply(2),
             Entry::Output(end),
         ];
-        let transcript = Transcript { text, answer, broken: false, log };
+        let transcript = Transcript { text, answer, log, ..Transcript::default() };
         let exchanges = vec![exchange(1, "one “quoted\" word"), exchange(2, "two\nlines")];
         let offspring = Offspring::new(&rooms, false);
         Self { rooms, transcript, exchanges, originals, values, offspring }
@@ -101,7 +101,7 @@ fn file(path: &str, file: FileCheck) -> Check {
 async fn an_answer_is_what_came_after_the_last_request() {
     let story = AfterTheStory::new();
     story.holds(Check::Answer(holding("listens on port <<port>>"))).await;
-    let wrong = "the answer should hold “not here”, and is “● It listens on port 4711.”";
+    let wrong = "the answer should hold “not here”, and is “It listens on port 4711.”";
     story.fails(Check::Answer(holding("not here")), wrong).await;
 }
 
@@ -112,6 +112,39 @@ async fn without_a_request_there_is_no_answer() {
     story.transcript.answer = "4711".to_string();
     let wrong = "there is no answer: the program sent no request";
     story.fails(Check::Answer(holding("4711")), wrong).await;
+}
+
+#[tokio::test]
+async fn what_follows_a_call_of_tools_is_no_answer() {
+    let mut story = AfterTheStory::new();
+    let call = json!({"type": "tool_use", "name": "read_file", "input": {}});
+    story.exchanges[1].reply = json!({"content": [{"type": "text", "text": "so"}, call]});
+    let wrong =
+        "there is no answer: reply 2 called read_file, and no request with the result followed";
+    story.fails(Check::Answer(holding("4711")), wrong).await;
+}
+
+#[tokio::test]
+async fn what_follows_an_error_status_or_half_a_reply_is_no_answer() {
+    let mut story = AfterTheStory::new();
+    story.exchanges[1].status = 529;
+    let wrong = "there is no answer: request 2 got the error status 529";
+    story.fails(Check::Answer(holding("4711")), wrong).await;
+
+    let mut story = AfterTheStory::new();
+    story.transcript.log.retain(|entry| *entry != Entry::Reply(2));
+    let wrong = "there is no answer: reply 2 was not read to its end";
+    story.fails(Check::Answer(holding("4711")), wrong).await;
+}
+
+#[tokio::test]
+async fn an_answer_on_standard_error_is_told_so() {
+    let mut story = AfterTheStory::new();
+    story.transcript.errors = std::mem::take(&mut story.transcript.answer);
+    let wrong = "the answer stood on standard error: write answers to standard output";
+    story.fails(Check::Answer(holding("4711")), wrong).await;
+    let wrong = "the answer should hold “nothing”, and is empty";
+    story.fails(Check::Answer(holding("nothing")), wrong).await;
 }
 
 #[tokio::test]
@@ -230,13 +263,24 @@ async fn requests_are_looked_into() {
     story.holds(request(Which::Every, "\"role\":\"user\"")).await;
     let first = |judged: Judged| judged.verdict.expect_err("it does not hold");
     let error = first(story.judge(request(Which::Number(2), "one")).await);
-    assert!(error.starts_with("request 2 should hold “one”, and is “"), "{error}");
+    let told = "request 2 should hold “one”, and does not; the last that it brought: “two lines”";
+    assert_eq!(error, told);
     let error = first(story.judge(request(Which::Number(3), "one")).await);
     assert_eq!(error, "there is no request 3: the model received 2");
-    let error = first(story.judge(request(Which::Every, "one")).await);
-    assert!(error.starts_with("request 2 should hold"), "{error}");
+    assert_eq!(first(story.judge(request(Which::Every, "one")).await), told);
     let error = first(story.judge(request(Which::Any, "three")).await);
-    assert!(error.starts_with("none of the 2 requests is as it should be; request 2"), "{error}");
+    assert_eq!(error, "no request held “three”");
+}
+
+#[tokio::test]
+async fn a_verdict_on_a_request_quotes_its_last_result_and_no_json() {
+    let mut story = AfterTheStory::new();
+    let result = json!({"type": "tool_result", "content": [{"type": "text", "text": "port = 1"}]});
+    story.exchanges[1].request = json!({"messages": [{"role": "user", "content": [result]}]});
+    let check =
+        Check::Request { which: Which::Last, part: "main".to_string(), text: holding("4711") };
+    let wrong = "request 2 should hold “4711”, and does not; the last that it brought: “port = 1”";
+    story.fails(check, wrong).await;
 }
 
 #[tokio::test]
