@@ -11,7 +11,7 @@ use super::regular::{LIMIT, Unfit, open_regular, read_regular, write_regular};
 use super::rooms::Rooms;
 
 pub fn write(rooms: &Rooms, path: &str, text: &str, values: &Values) -> Result<()> {
-    let file = rooms.find(path)?;
+    let file = rooms.find_to_change(path)?;
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).with_context(|| format!("making the folder of {path}"))?;
     }
@@ -21,7 +21,7 @@ pub fn write(rooms: &Rooms, path: &str, text: &str, values: &Values) -> Result<(
 
 /// Removes a file or a folder. One that is not there is an error: the scene expected it.
 pub fn remove(rooms: &Rooms, path: &str) -> Result<()> {
-    let file = rooms.find(path)?;
+    let file = rooms.find_to_change(path)?;
     let removed = if file.is_dir() { fs::remove_dir_all(&file) } else { fs::remove_file(&file) };
     removed.with_context(|| format!("{path} cannot be removed"))
 }
