@@ -81,6 +81,7 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         yes: switches.yes,
         trace: switches.trace.clone(),
         show: true,
+        alone: true,
         tell_waits: false,
     };
     show_play(step, &switches, play).await

@@ -11,10 +11,12 @@ mod command;
 mod ending;
 mod environment;
 mod lines;
+mod offspring;
 mod output;
 mod outside;
 mod patience;
 mod program;
+mod regular;
 mod report;
 mod rooms;
 mod run;
@@ -23,7 +25,7 @@ mod verify;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use mock_server::scene::{Check, FileCheck};
@@ -33,6 +35,7 @@ use tokio::sync::mpsc;
 use crate::screen::Paint;
 pub use ending::Interrupted;
 use lines::Script;
+use offspring::Offspring;
 use program::Start;
 pub use report::{head, writable};
 pub use rooms::Rooms;
@@ -61,6 +64,9 @@ pub struct Play {
     pub trace: Option<PathBuf>,
     /// Print the screen while it runs.
     pub show: bool,
+    /// This process plays nothing else at the same time, and has no other children: everything
+    /// below it ends with the play. Else only what has inherited the run's mark.
+    pub alone: bool,
     /// Say on standard error what is waited for, where that takes long.
     pub tell_waits: bool,
 }
@@ -146,15 +152,16 @@ async fn on_stage(
     let mut show = Show::new(play.show, play.pace);
     let head = report::head(&show.paint, &play.scene, &play.scene_dir, seed);
     show.text(&head).await;
+    let offspring = Offspring::new(rooms, play.alone);
     let start = Start {
         program: &play.program,
         rooms,
+        offspring: &offspring,
         url: model.url(),
         key: format!("lesson-{seed}"),
         colour: show.paint.colour,
         width: show.paint.width,
     };
-    let mark = start.mark();
     let mut run = Run::new(play, start, model, show);
     let ending = run.play_to_the_end(events).await?;
 
@@ -166,14 +173,15 @@ async fn on_stage(
         exchanges: &model.journal(),
         originals: &originals,
         values: &values,
-        mark: &mark,
+        offspring: &offspring,
     };
     let faults = model.faults();
     let told = tokio::select! {
-        rules = judge_all(play, &evidence, &script, &ending, &faults) => Ok(rules),
+        biased;
         Some(()) = end_requests.recv() => Err(Interrupted),
+        rules = judge_all(play, &evidence, &script, &ending, &faults) => Ok(rules),
     };
-    crate::process::end_descendants(Some(&mark));
+    offspring.end();
     let rules = told?;
     let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
     let left_out = left_out.map(|rule| rule.name.clone()).collect();
@@ -188,8 +196,11 @@ async fn judge_all(
     faults: &[mock_server::Fault],
 ) -> Vec<Judged> {
     let mut rules = Vec::new();
+    let until = Instant::now() + play.scene.time_limit;
     for rule in play.scene.verify.iter().filter(|rule| is_looked_at(play, &rule.check)) {
-        rules.push(evidence.judge(rule).await);
+        rules.push(evidence.judge(rule, until).await);
+        // Ctrl+C is looked for between two rules that never wait.
+        tokio::task::yield_now().await;
     }
     rules.push(report::script(evidence, &play.scene, script, ending, faults));
     rules.push(report::protocol(&play.scene, evidence.exchanges, faults));

@@ -60,6 +60,12 @@ fn main() {
         #[cfg(unix)]
         ("ctrl_c_while_verifying_is_exit_130_too", ctrl_c_while_verifying),
         ("keep_names_the_folder", keep),
+        #[cfg(target_os = "linux")]
+        ("a_daemon_with_an_empty_environment_ends_with_the_run", daemon),
+        #[cfg(target_os = "linux")]
+        ("a_child_from_before_the_run_is_spared", child_from_before),
+        #[cfg(target_os = "linux")]
+        ("a_tool_has_no_terminal_to_draw_on_or_to_read_from", no_terminal),
     ];
     let wanted = std::env::args().nth(1).filter(|arg| !arg.starts_with('-')).unwrap_or_default();
     for (name, test) in tests.iter().filter(|(name, _)| name.contains(&wanted)) {
@@ -323,6 +329,75 @@ fn ctrl_c_while_verifying() {
     Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(stage.wait().expect("it ends").code(), Some(130), "{rest:?}");
+}
+
+/// `SCENE` with a command line instead of its first call.
+#[cfg(target_os = "linux")]
+fn a_step_with_line(line: &str) -> tempfile::TempDir {
+    let call = "read_file.path = \"b.txt\"\ncapture.seen = 'port = (\\d+)'";
+    assert!(SCENE.contains(call));
+    let scene = SCENE.replace(call, &format!("sh.line = '''{line}'''"));
+    a_step("07", &scene.replace("It is <<seen>>.", "Done.").replace("It is <<port>>.", "Done."))
+}
+
+#[cfg(target_os = "linux")]
+fn lives(id: &str) -> bool {
+    Path::new("/proc").join(id).exists()
+}
+
+#[cfg(target_os = "linux")]
+fn daemon() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let file = dir.path().join("pid");
+    let sleeper = format!("sleep 7779 >/dev/null 2>&1 & echo \\$! > {}", file.display());
+    let steps = a_step_with_line(&format!("env -i setsid sh -c \"{sleeper}\""));
+    let (code, shown) = run(steps.path(), "");
+    assert_eq!(code, 0, "{shown}");
+    let id = std::fs::read_to_string(file).expect("the daemon was started");
+    assert!(!lives(id.trim()), "the daemon {id} lives on");
+}
+
+/// The step's command, started by another program with these words before it.
+#[cfg(target_os = "linux")]
+fn command_by(program: &str, words: &[&str], steps: &Path) -> Command {
+    let step = command(steps, "");
+    let mut by = Command::new(program);
+    by.env_clear().args(words).current_dir(steps).stdin(Stdio::null());
+    by.envs(step.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    by.env("STEP", step.get_program());
+    by
+}
+
+#[cfg(target_os = "linux")]
+fn child_from_before() {
+    let steps = a_step("07", SCENE);
+    let file = steps.path().join("pid");
+    // The shell becomes the step, which then has a child that it has not started.
+    let line = format!("sleep 618 & echo $! > '{}'; exec \"$STEP\"", file.display());
+    let mut shell = command_by("sh", &["-c", &line], steps.path());
+    // The sleeper would hold a pipe.
+    let status = shell.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
+    let id = std::fs::read_to_string(file).expect("written");
+    let lived = lives(id.trim());
+    Command::new("kill").arg(id.trim()).stderr(Stdio::null()).status().expect("kill runs");
+    assert_eq!(status.code(), Some(0));
+    assert!(lived, "the child {id} was ended");
+}
+
+#[cfg(target_os = "linux")]
+fn no_terminal() {
+    let steps = a_step_with_line("printf DRAWN > /dev/tty; read x < /dev/tty; echo over");
+    // `script` gives the stage a terminal.
+    let words = ["-qec", "\"$STEP\" --pace 0", "/dev/null"];
+    let Ok(output) = command_by("script", &words, steps.path()).output() else {
+        eprintln!("skipped: there is no `script` that could give the stage a terminal");
+        return;
+    };
+    let (code, shown) = told(output);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("over"), "{shown}");
+    // The call is shown with the word in it; what is drawn has nothing before it.
+    assert!(!shown.replace("printf DRAWN", "").contains("DRAWN"), "{shown}");
 }
 
 fn keep() {

@@ -93,6 +93,12 @@ fn a_program_that_is_not_there_is_said_with_what_to_do() {
     let out = lesson(dir.path(), &["check", "00", "--", &path]);
     assert!(flat(&out.stderr).contains("does not exist: is the path right, seen from here?"));
 
+    let folder = dir.path().join("steps");
+    let out = lesson(dir.path(), &["check", "00", "--", &folder.display().to_string()]);
+    assert_eq!(out.status.code(), Some(2));
+    let said = format!("error: {} is a folder: name the program in it\n", folder.display());
+    assert_eq!(flat(&out.stderr), said);
+
     let own = std::env::current_exe().expect("this program").display().to_string();
     let out = lesson(dir.path(), &["check", "00", "--", &own, "my-agent.py"]);
     assert_eq!(out.status.code(), Some(2));

@@ -283,6 +283,37 @@ async fn the_stage_acts_from_outside_before_the_reply() {
     assert_eq!(wrong(&outcome, "script"), "", "{}", outcome.output);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_that_makes_pipes_of_the_scene_s_files_holds_nobody() {
+    let dir = scene_dir(&[("workspace/notes.txt", "old")]);
+    let scene = shell_scene("rm notes.txt; mkfifo notes.txt", "")
+        + "kept = { file = \"notes.txt\", holds = \"old\" }\n";
+    let outcome = played(dir.path(), &scene, "none").await;
+    assert_eq!(wrong(&outcome, "kept"), "notes.txt is a pipe or a device");
+
+    let write = "stage.write = { path = \"notes.txt\", text = \"new\" }\nsay = \"Done.\"";
+    let scene = scene.replace("say = \"Done.\"", write);
+    let outcome = played(dir.path(), &scene, "none").await;
+    let told = "the story stopped where the scene does something from outside: \
+                notes.txt cannot be written: it is a pipe or a device";
+    assert!(wrong(&outcome, "script").starts_with(told), "{}", wrong(&outcome, "script"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_verifies_has_the_scene_s_time() {
+    let dir = scene_dir(&[]);
+    let scene = format!(
+        "time_limit = 2\n{}one = {{ command = \"sleep 619\" }}\ntwo = {{ command = \"true\" }}\n",
+        shell_scene("true", "")
+    );
+    let outcome = played(dir.path(), &scene, "none").await;
+    let (one, two) = (wrong(&outcome, "one"), wrong(&outcome, "two"));
+    assert!(one.starts_with("`sleep 619` did not end within "), "{one}");
+    assert_eq!(two, "`true` was not run: the scene's time was over before");
+}
+
 #[tokio::test]
 async fn a_killed_program_is_started_again_and_goes_on() {
     let dir = scene_dir(&[]);

@@ -1,8 +1,16 @@
 //! Windows has neither groups nor signals that safe code can reach: a tree of processes is ended
 //! by `taskkill`, and Ctrl+C cannot be sent to another program.
 
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
 use tokio::process::Command;
 use tokio::sync::mpsc;
+
+pub fn apart(program: &OsStr) -> Command {
+    Command::new(program)
+}
 
 pub fn lead_a_group(_command: &mut Command) {}
 
@@ -19,6 +27,10 @@ pub fn interrupt_group(id: u32) {
     end_group(id);
 }
 
+pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
+    options.open(path)
+}
+
 pub async fn listen(sender: mpsc::UnboundedSender<()>) {
     while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
 }
@@ -27,7 +39,7 @@ pub fn adopt_orphans() {}
 
 pub fn end_descendants(_mark: Option<&str>) {}
 
-pub fn activity(_mark: &str) -> Option<(usize, u64)> {
+pub fn activity(_mark: Option<&str>) -> Option<(usize, u64)> {
     None
 }
 

@@ -16,6 +16,8 @@ pub enum Ending {
     Endless,
     /// The program asked, and the scene has no answer.
     Unanswered(String),
+    /// What the program has made of its files keeps the scene from doing what it does from outside.
+    Hindered(String),
 }
 
 /// Ctrl+C, or the request to end that a system sends.

@@ -8,6 +8,9 @@ use crate::screen::plain;
 /// Output that is kept. A demonstration writes a few kilobytes; one that passes this never ends.
 pub const LIMIT: usize = 4 * 1024 * 1024;
 
+/// Characters of a line that a message quotes.
+const LAST_WORDS: usize = 200;
+
 /// A piece of output: valid text, with its colours.
 #[derive(Debug)]
 pub struct Piece {
@@ -120,16 +123,20 @@ impl Transcript {
         self.text.len() <= LIMIT
     }
 
+    /// The last line that is not empty, for messages; of a long one, its end.
+    pub fn last_words(&self) -> Option<String> {
+        let line = self.text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        match line.char_indices().rev().nth(LAST_WORDS) {
+            None => Some(line.to_string()),
+            Some((at, _)) => Some(format!("… {}", &line[at..])),
+        }
+    }
+
     /// The Nth request of the main part has come: what was written before it is no answer to it.
     pub fn request_came(&mut self, count: usize) {
         self.answer.clear();
         self.errors.clear();
         self.log.push(Entry::Request(count));
-    }
-
-    /// The last line that is not empty, for messages.
-    pub fn last_words(&self) -> Option<&str> {
-        self.text.lines().map(str::trim).rfind(|line| !line.is_empty())
     }
 }
 
@@ -169,7 +176,16 @@ mod tests {
         let mut transcript = Transcript::default();
         assert!(transcript.add(&piece("\x1b[1mport\x1b[0m 4711\n")));
         assert_eq!(transcript.text, "port 4711\n");
-        assert_eq!(transcript.last_words(), Some("port 4711"));
+        assert_eq!(transcript.last_words().as_deref(), Some("port 4711"));
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_end_is_quoted() {
+        let mut transcript = Transcript::default();
+        transcript.add(&piece(&format!("{}灯 off", "x".repeat(LIMIT / 2))));
+        let quoted = transcript.last_words().expect("there are some");
+        assert!(quoted.starts_with("… x") && quoted.ends_with("x灯 off"), "{quoted}");
+        assert!(quoted.chars().count() < 210, "{quoted}");
     }
 
     #[test]

@@ -93,6 +93,9 @@ fn bad_ending(ending: &Ending, evidence: &Evidence<'_>) -> Option<String> {
         Ending::Unanswered(question) => {
             Some(format!("the program asked, and the scene has no answer: {question}"))
         }
+        Ending::Hindered(why) => {
+            Some(format!("the story stopped where the scene does something from outside: {why}"))
+        }
     }
 }
 

@@ -110,10 +110,10 @@ impl<'a> Run<'a> {
     ) -> Result<Ending> {
         let played = self.play_on(&mut events).await;
         if let Some(mut program) = self.program.take() {
-            program.end(&self.start.mark()).await;
+            program.end(self.start.offspring).await;
             self.take_the_rest(&mut program).await;
         }
-        process::end_descendants(Some(&self.start.mark()));
+        self.start.offspring.end();
         played
     }
 
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
                     let mut program = self.program.take();
                     if let Some(program) = &mut program {
                         // Held pipes would keep us from seeing the end of the output.
-                        process::end_descendants(Some(&self.start.mark()));
+                        self.start.offspring.end();
                         self.take_the_rest(program).await;
                     }
                     self.note_deliveries(events);
@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
         let backs_off = journal.last().is_some_and(|last| last.status >= 400);
         if !self.open.is_empty() || self.input_ended.is_some() || backs_off {
             self.patience.excuse();
-        } else if let Some(quiet) = self.patience.is_over(process::activity(&self.start.mark())) {
+        } else if let Some(quiet) = self.patience.is_over(self.start.offspring.activity()) {
             self.ending.get_or_insert(Ending::Quiet(quiet));
         }
     }
@@ -223,6 +223,9 @@ impl<'a> Run<'a> {
                 self.open.insert(number, part == "main");
                 for action in &stage {
                     self.act(action, number).await?;
+                    if matches!(self.ending, Some(Ending::Hindered(_))) {
+                        return Ok(());
+                    }
                 }
                 if stage.contains(&StageAction::Interrupt) {
                     let_go_later(go);
@@ -321,7 +324,7 @@ impl<'a> Run<'a> {
         };
         self.answered = written;
         let Some(answer) = answer else {
-            let question = self.transcript.last_words().unwrap_or_default().to_string();
+            let question = self.transcript.last_words().unwrap_or_default();
             self.ending.get_or_insert(Ending::Unanswered(question));
             self.close_input();
             return;

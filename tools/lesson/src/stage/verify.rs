@@ -9,20 +9,21 @@ mod request;
 pub mod text;
 
 use std::collections::HashMap;
-use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mock_server::scene::{Check, FileCheck, Rule, Text, Which};
 use mock_server::{Exchange, Values};
 
 use super::Judged;
 use super::command;
+use super::offspring::Offspring;
 use super::output::Transcript;
+use super::regular::{LIMIT, Unfit, read_regular};
 use super::rooms::Rooms;
 pub use answer::tools_called;
 use text::{Layout, excerpt, filled};
 
-/// How long a command that verifies may take.
+/// How long a command that verifies may take, where the scene has more time.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
 type Verdict = Result<(), String>;
@@ -35,16 +36,20 @@ pub struct Evidence<'a> {
     /// Files as they were at the start, for `unchanged`.
     pub originals: &'a HashMap<String, Option<Vec<u8>>>,
     pub values: &'a Values,
-    pub mark: &'a str,
+    pub offspring: &'a Offspring,
 }
 
 impl Evidence<'_> {
-    pub async fn judge(&self, rule: &Rule) -> Judged {
+    /// Judges a rule. A command that has not ended at `until` fails it.
+    pub async fn judge(&self, rule: &Rule, until: Instant) -> Judged {
         let verdict = match &rule.check {
             Check::Answer(text) => self.answer(&filled(text, self.values)),
             Check::Requests { at_least, at_most } => self.requests(*at_least, *at_most),
             Check::File { path, file } => self.file(path, file),
-            Check::Command { words, exit, output } => self.command(words, *exit, output).await,
+            Check::Command { words, exit, output } => {
+                let limit = until.saturating_duration_since(Instant::now());
+                self.command(words, *exit, output, limit.min(COMMAND_LIMIT)).await
+            }
             Check::Screen(text) => self.screen(text),
             Check::Request { which, part, text } => {
                 self.request(which, part, &filled(text, self.values))
@@ -87,30 +92,29 @@ impl Evidence<'_> {
     fn file(&self, path: &str, check: &FileCheck) -> Verdict {
         let path = self.values.fill(path);
         let file = self.rooms.find(&path).map_err(|error| error.to_string())?;
-        let now = fs::read(&file).ok();
-        match (check, now) {
-            (FileCheck::Absent, None) if !file.exists() => Ok(()),
+        match (check, read_regular(&file, LIMIT)) {
+            (FileCheck::Absent, Err(Unfit::Missing)) => Ok(()),
             (FileCheck::Absent, _) => Err(format!("{path} should not be there, and is")),
-            (_, None) if file.is_dir() => Err(format!("{path} should be a file, and is a folder")),
             (FileCheck::Unchanged, now) => self.unchanged(&path, now),
-            (_, None) => Err(format!("{path} is not there")),
-            (FileCheck::Equals(wanted), Some(now)) => {
-                equals(&path, &self.values.fill(wanted), &now)
-            }
-            (FileCheck::Text(text), Some(now)) => {
+            (_, Err(unfit)) => Err(is_no_file(&path, &unfit)),
+            (FileCheck::Equals(wanted), Ok(now)) => equals(&path, &self.values.fill(wanted), &now),
+            (FileCheck::Text(text), Ok(now)) => {
                 let text = filled(text, self.values);
                 text::judge(&text, &String::from_utf8_lossy(&now), &path, Layout::Exact)
             }
         }
     }
 
-    fn unchanged(&self, path: &str, now: Option<Vec<u8>>) -> Verdict {
+    fn unchanged(&self, path: &str, now: Result<Vec<u8>, Unfit>) -> Verdict {
         match (self.originals.get(path).and_then(Option::as_ref), now) {
-            (Some(before), Some(now)) if *before == now => Ok(()),
-            (Some(_), None) => Err(format!("{path} should be as it was, and is gone")),
-            (None, None) => Ok(()),
-            (None, Some(_)) => Err(format!("{path} was not there at the start, and is now")),
-            (Some(before), Some(now)) => {
+            (Some(before), Ok(now)) if *before == now => Ok(()),
+            (Some(_), Err(Unfit::Missing)) => {
+                Err(format!("{path} should be as it was, and is gone"))
+            }
+            (Some(_), Err(unfit)) => Err(is_no_file(path, &unfit)),
+            (None, Err(Unfit::Missing)) => Ok(()),
+            (None, _) => Err(format!("{path} was not there at the start, and is now")),
+            (Some(before), Ok(now)) => {
                 let (before, now) =
                     (String::from_utf8_lossy(before), String::from_utf8_lossy(&now));
                 let difference = first_difference(&before, &now);
@@ -119,10 +123,19 @@ impl Evidence<'_> {
         }
     }
 
-    async fn command(&self, words: &[String], exit: i32, output: &Text) -> Verdict {
+    async fn command(
+        &self,
+        words: &[String],
+        exit: i32,
+        output: &Text,
+        limit: Duration,
+    ) -> Verdict {
         let words: Vec<String> = words.iter().map(|word| self.values.fill(word)).collect();
         let line = words.join(" ");
-        let ran = command::run(&words, self.rooms, self.mark, COMMAND_LIMIT).await?;
+        if limit.is_zero() {
+            return Err(format!("`{line}` was not run: the scene's time was over before"));
+        }
+        let ran = command::run(&words, self.rooms, self.offspring, limit).await?;
         if ran.exit != exit {
             let (was, said) = (ran.exit, excerpt(&ran.output));
             return Err(format!("`{line}` should exit with {exit}, and exits with {was}: {said}"));
@@ -219,6 +232,13 @@ fn wanted_requests(at_least: u64, at_most: u64) -> String {
         (0, most) => format!("at most {}", requests(most)),
         (least, u64::MAX) => format!("at least {}", requests(least)),
         (least, most) => format!("{least} to {}", requests(most)),
+    }
+}
+
+fn is_no_file(path: &str, unfit: &Unfit) -> String {
+    match unfit {
+        Unfit::Folder => format!("{path} should be a file, and is a folder"),
+        unfit => format!("{path} {unfit}"),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::say;
 
 /// So much of what the program wrote is shown where it failed.
 const LAST_LINES: usize = 12;
+const LAST_BYTES: usize = 4_000;
 
 pub async fn run(repo: &Repo, given: &ArgMatches) -> Result<bool> {
     let name = given.get_one::<String>("step").map_or("", String::as_str);
@@ -78,6 +79,9 @@ fn find(program: &OsStr, here: &Path) -> Result<OsString> {
     let name = Path::new(program);
     if name.components().count() > 1 {
         let file = here.join(name);
+        if file.is_dir() {
+            bail!("{} is a folder: name the program in it", file.display());
+        }
         return existing(&file).with_context(|| {
             format!("{} does not exist: is the path right, seen from here?", file.display())
         });
@@ -122,15 +126,21 @@ fn report(paint: &Paint, outcome: &Outcome) -> String {
     text
 }
 
+/// Its last few lines, as they stand on the screen. A flood may have no line ends.
 fn last_words(paint: &Paint, output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
+    let least = output.len().saturating_sub(LAST_BYTES);
+    let from = (least..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(0);
+    let lines: Vec<&str> = output[from..].lines().collect();
     if lines.is_empty() {
         return "\nThe program wrote nothing, or kept it to itself: is standard output flushed?\n"
             .to_string();
     }
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    let wrapped = |line: &&str| format!("{}\n", paint.wrapped("  │ ", "  │ ", line));
-    let shown: String = last.iter().map(wrapped).collect();
+    let wrapped: Vec<String> =
+        last.iter().map(|line| paint.wrapped("  │ ", "  │ ", line)).collect();
+    let lines: Vec<&str> = wrapped.iter().flat_map(|line| line.lines()).collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let shown: String = last.iter().map(|line| format!("{line}\n")).collect();
     format!("\nThe last that the program wrote:\n{shown}")
 }
 
@@ -138,6 +148,20 @@ fn last_words(paint: &Paint, output: &str) -> String {
 mod tests {
     use super::*;
     use lesson::stage::Judged;
+
+    const PAINT: Paint = Paint { colour: false, width: 80 };
+
+    #[test]
+    fn the_last_words_of_a_flood_are_few() {
+        for flood in ["x", "灯", "\u{301}", "\x1b[2J", "\t"] {
+            let shown = last_words(&PAINT, &flood.repeat(1_000_000));
+            assert!(shown.len() < 3 * LAST_BYTES, "{} bytes of {flood:?}", shown.len());
+            let widest = shown.lines().map(screen::width).max();
+            assert!(widest <= Some(80), "{widest:?} columns of {flood:?}");
+        }
+        let shown = last_words(&PAINT, &"line\n".repeat(100_000));
+        assert_eq!(shown.lines().count(), 2 + LAST_LINES);
+    }
 
     #[test]
     fn every_line_of_a_report_fits_eighty_columns() {
@@ -153,7 +177,7 @@ mod tests {
             output: "word ".repeat(90),
             remains: Vec::new(),
         };
-        let shown = report(&Paint { colour: false, width: 80 }, &outcome);
+        let shown = report(&PAINT, &outcome);
         let wide: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 80).collect();
         assert_eq!(wide, [""; 0]);
         assert!(shown.contains("\n  │ word word"), "{shown}");

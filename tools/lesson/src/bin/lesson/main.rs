@@ -57,16 +57,17 @@ async fn run_or_end(matches: &ArgMatches) -> Result<bool> {
     let mut end_requests = process::end_requests();
     let work = run(matches);
     tokio::pin!(work);
-    tokio::select! {
-        done = &mut work => return done,
-        _ = end_requests.recv() => {}
-    }
     let done = tokio::select! {
         done = &mut work => done,
-        () = tokio::time::sleep(GRACE) => Err(Interrupted.into()),
-        _ = end_requests.recv() => Err(Interrupted.into()),
+        _ = end_requests.recv() => tokio::select! {
+            done = &mut work => done,
+            () = tokio::time::sleep(GRACE) => Err(Interrupted.into()),
+            _ = end_requests.recv() => Err(Interrupted.into()),
+        },
     };
-    process::end_descendants(None);
+    if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+        process::end_descendants(None);
+    }
     done
 }
 

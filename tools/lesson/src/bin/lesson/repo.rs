@@ -80,8 +80,9 @@ impl Repo {
     /// is left out, since Windows cannot replace a program that runs.
     pub async fn build_steps(&self) -> Result<()> {
         let words = ["build", "--workspace", "--exclude", "lesson", "--bins"];
-        let status = cargo(&self.root).args(words).stdout(Stdio::null()).status().await;
-        if !status.context("running cargo")?.success() {
+        let mut command = cargo(&self.root);
+        command.args(words);
+        if !built(command).await? {
             bail!("the steps do not build: see above");
         }
         Ok(())
@@ -127,6 +128,8 @@ impl Step {
             yes: false,
             trace: None,
             show: false,
+            // One play after the other, and nothing else meanwhile.
+            alone: true,
             tell_waits: false,
         })
     }
@@ -147,8 +150,22 @@ pub fn cargo(dir: &Path) -> Command {
     command
 }
 
+/// Runs a cargo that builds, with its progress on standard error; whether it did. It is ended where
+/// we are to end.
+pub async fn built(mut command: Command) -> Result<bool> {
+    let mut child = command.stdout(Stdio::null()).spawn().context("running cargo")?;
+    let mut end_requests = process::end_requests();
+    tokio::select! {
+        status = child.wait() => Ok(status.context("running cargo")?.success()),
+        Some(()) = end_requests.recv() => {
+            end_all(child.id());
+            Err(Interrupted.into())
+        }
+    }
+}
+
 /// What a command wrote and whether it succeeded; `None` where it took longer than `limit`, and
-/// was ended with all it had started. Errors with `Interrupted` on Ctrl+C.
+/// was ended with all it had started. Errors with `Interrupted` where we are to end.
 pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Finished>> {
     process::lead_a_group(&mut command);
     let child = command

@@ -1,5 +1,6 @@
 //! Each rule where it holds, and where it does not, with what it says then.
 
+use std::fs;
 use std::time::Instant;
 
 use mock_server::scene::Moment;
@@ -15,6 +16,7 @@ struct AfterTheStory {
     exchanges: Vec<Exchange>,
     originals: HashMap<String, Option<Vec<u8>>>,
     values: Values,
+    offspring: Offspring,
 }
 
 impl AfterTheStory {
@@ -43,7 +45,8 @@ impl AfterTheStory {
         ];
         let transcript = Transcript { text, answer, log, ..Transcript::default() };
         let exchanges = vec![exchange(1, "one “quoted\" word"), exchange(2, "two\nlines")];
-        Self { rooms, transcript, exchanges, originals, values }
+        let offspring = Offspring::new(&rooms, false);
+        Self { rooms, transcript, exchanges, originals, values, offspring }
     }
 
     fn evidence(&self) -> Evidence<'_> {
@@ -53,13 +56,14 @@ impl AfterTheStory {
             exchanges: &self.exchanges,
             originals: &self.originals,
             values: &self.values,
-            mark: "LESSON_RUN=test",
+            offspring: &self.offspring,
         }
     }
 
     async fn judge(&self, check: Check) -> Judged {
         let rule = Rule { at: 1, name: "rule".to_string(), says: None, check };
-        self.evidence().judge(&rule).await
+        let until = Instant::now() + Duration::from_secs(60);
+        self.evidence().judge(&rule, until).await
     }
 
     async fn holds(&self, check: Check) {
@@ -198,6 +202,25 @@ async fn unchanged_means_byte_for_byte() {
     fs::write(story.rooms.workspace().join("no"), "").expect("written");
     let wrong = "no was not there at the start, and is now";
     story.fails(file("no", FileCheck::Unchanged), wrong).await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_or_an_endless_device_fails_the_rule_and_holds_nobody() {
+    let story = AfterTheStory::new();
+    let report = story.rooms.workspace().join("report.md");
+    let kinds = [FileCheck::Text(holding("12")), FileCheck::Unchanged];
+    for make in [&["mkfifo"][..], &["ln", "-s", "/dev/zero"]] {
+        fs::remove_file(&report).expect("it was there");
+        let made = std::process::Command::new(make[0]).args(&make[1..]).arg(&report).status();
+        assert!(made.expect("it runs").success(), "{make:?}");
+        for kind in &kinds {
+            let check = file("report.md", kind.clone());
+            story.fails(check, "report.md is a pipe or a device").await;
+        }
+        let wrong = "report.md should not be there, and is";
+        story.fails(file("report.md", FileCheck::Absent), wrong).await;
+    }
 }
 
 #[tokio::test]
