@@ -189,15 +189,14 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}{}",
-            "step", "added", "removed", "rewritten", "total", "longest function", "new crates"
+            "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}new crates",
+            "step", "added", "removed", "rewritten", "total", "longest function"
         )?;
         for row in &self.rows {
             let share = (row.rewritten * 100).checked_div(row.before).unwrap_or(0);
             let rewritten = format!("{} ({share}%)", row.rewritten);
             let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 21);
-            writeln!(
-                f,
+            let line = format!(
                 "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}{}",
                 cut(&row.name, 14),
                 row.added,
@@ -206,7 +205,8 @@ impl fmt::Display for Table {
                 row.total,
                 longest,
                 cut(&row.new_crates.join(", "), 12)
-            )?;
+            );
+            writeln!(f, "{}", line.trim_end())?;
         }
         for fault in self.faults() {
             writeln!(f, "too much: {fault}")?;

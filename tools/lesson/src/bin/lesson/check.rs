@@ -132,7 +132,8 @@ fn last_words(paint: &Paint, output: &str) -> String {
     let from = (least..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(0);
     let lines: Vec<&str> = output[from..].lines().collect();
     if lines.is_empty() {
-        return "\nThe program wrote nothing.\n".to_string();
+        return "\nThe program wrote nothing, or kept it to itself: is standard output flushed?\n"
+            .to_string();
     }
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     let wrapped: Vec<String> =
