@@ -143,3 +143,42 @@ impl<E: FnMut(bool) + Unpin> Drop for Delivery<E> {
         (self.ended)(self.steps.is_empty() && self.waiting.is_none());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps in short: bytes that are sent, `-` for a wait, `!` for a drop.
+    fn shape(events: &[&str], fault: &Fault, strikes: bool) -> Vec<String> {
+        let chunks = events.iter().map(|event| event.as_bytes().to_vec()).collect();
+        steps(chunks, Duration::ZERO, fault, strikes, &[])
+            .into_iter()
+            .map(|step| match step {
+                Step::Send(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Step::Wait(_) | Step::Hold(_) => "-".into(),
+                Step::Drop => "!".into(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_network_chunk_ends_at_every_cut_through_a_character_if_need_be() {
+        let fault = Fault { cut: vec![3, 5, 1], ..Fault::default() };
+        // “ß” takes the bytes 2 and 3: the cut at 3 parts it.
+        let halves = ["a", "-", "b\u{fffd}", "-", "\u{fffd}", "c", "-", "d"];
+        assert_eq!(shape(&["abß", "cd"], &fault, true), halves);
+    }
+
+    #[test]
+    fn a_drop_ends_the_reply_at_its_byte_where_it_strikes() {
+        let fault = Fault { drop_at: Some(4), ..Fault::default() };
+        assert_eq!(shape(&["abc", "def", "ghi"], &fault, true), ["abc", "d", "-", "!"]);
+        assert_eq!(shape(&["abc", "def", "ghi"], &fault, false), ["abc", "def", "ghi"]);
+    }
+
+    #[test]
+    fn a_stall_waits_after_its_event() {
+        let fault = Fault { stall: Some((2, Duration::from_secs(1))), ..Fault::default() };
+        assert_eq!(shape(&["a", "b", "c"], &fault, true), ["a", "b", "-", "c"]);
+    }
+}

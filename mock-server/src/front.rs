@@ -183,8 +183,10 @@ impl Front {
         let misses = expect::misses(&self.scene, place, &asked.body, &self.patterns, &values);
         let attempt = self.attempt(&asked, place, &values);
         self.report(&asked, place, &misses);
-        let main = place::main_so_far(&self.scene, &values, &asked.body);
-        values.set("mark", place::mark(main, &part.name, place.line));
+        if place.part != 0 {
+            let main = place::main_so_far(&self.scene, &values, &asked.body);
+            values.set("mark", place::mark(main, &part.name, place.line));
+        }
         let cue = Cue {
             number: asked.number,
             attempt,

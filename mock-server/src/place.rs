@@ -38,12 +38,13 @@ pub fn mark(main: Option<usize>, part: &str, line: usize) -> String {
 pub fn find(scene: &Scene, values: &Values, body: &Value) -> Result<Place, String> {
     let part = part_of(scene, values, body);
     let anchor = anchor(&scene.parts[part], values, body);
-    let Some(anchor) = anchor.or_else(|| start(scene, part, values, body)) else {
-        return Err(surprise(scene, part, body, "it holds no user line and no call of the script"));
-    };
+    let anchor = anchor.unwrap_or_else(|| start(scene, part, values, body));
     let lines = &scene.parts[part].lines;
     let first = anchor.line.map_or(0, |line| line + 1);
-    let mut ahead = assistants_after(body, anchor.message);
+    // A mark of its own in a part other than main stands in a history that is quoted to it: the
+    // assistant messages after it are main's.
+    let quoted = anchor.by_mark && part != 0;
+    let mut ahead = if quoted { 0 } else { assistants_after(body, anchor.message) };
     for (index, line) in lines.iter().enumerate().skip(first) {
         match &line.kind {
             LineKind::Reply(_) if ahead == 0 => return Ok(Place { part, line: index }),
@@ -94,6 +95,7 @@ struct Anchor {
     line: Option<usize>,
     /// The message it stands in; `None`: before the first.
     message: Option<usize>,
+    by_mark: bool,
 }
 
 /// The anchor latest in the script; where a line is quoted twice, its first message.
@@ -109,33 +111,30 @@ fn anchor(part: &Part, values: &Values, body: &Value) -> Option<Anchor> {
         .collect();
     let mut best: Option<Anchor> = None;
     for (message, value) in messages(body).iter().enumerate() {
-        let newest = anchors_in(part, &users, value).max();
-        if let Some(line) = newest.filter(|line| best.and_then(|b| b.line) < Some(*line)) {
-            best = Some(Anchor { line: Some(line), message: Some(message) });
+        for (line, by_mark) in anchors_in(part, &users, value) {
+            if best.is_none_or(|best| best.line < Some(line)) {
+                best = Some(Anchor { line: Some(line), message: Some(message), by_mark });
+            }
         }
     }
     best
 }
 
-/// The script lines that one message names.
-fn anchors_in<'a>(
-    part: &'a Part,
-    users: &'a [(usize, String)],
-    message: &'a Value,
-) -> impl Iterator<Item = usize> + 'a {
+/// The script lines that one message names, and whether it is a mark that does.
+fn anchors_in(part: &Part, users: &[(usize, String)], message: &Value) -> Vec<(usize, bool)> {
     let ids = blocks(message).iter().filter_map(|block| {
         let key = if is_type(block, "tool_use") { "id" } else { "tool_use_id" };
         line_of_id(part, block[key].as_str()?)
     });
+    let mut anchors: Vec<(usize, bool)> = ids.map(|line| (line, false)).collect();
     let all = texts(&message["content"]);
-    let marks: Vec<usize> = all.iter().flat_map(|text| lines_of_marks(part, text)).collect();
-    let said: Vec<usize> = if is_role(message, "user") {
-        let in_it = |line: &str| all.iter().any(|text| text.contains(line));
-        users.iter().filter(|(_, text)| in_it(text)).map(|(index, _)| *index).collect()
-    } else {
-        Vec::new()
-    };
-    ids.chain(marks).chain(said)
+    if is_role(message, "user") {
+        let is_in_it = |line: &str| all.iter().any(|text| text.contains(line));
+        let said = users.iter().filter(|(_, text)| is_in_it(text));
+        anchors.extend(said.map(|(line, _)| (*line, false)));
+    }
+    anchors.extend(all.iter().flat_map(|text| lines_of_marks(part, text)).map(|line| (line, true)));
+    anchors
 }
 
 fn line_of_id(part: &Part, id: &str) -> Option<usize> {
@@ -156,21 +155,13 @@ fn lines_of_marks(part: &Part, text: &str) -> Vec<usize> {
     lines
 }
 
-/// A part that does not begin with a user line begins by itself. Messages of another part that
-/// are quoted to it (a summariser gets the history) are not its own, and do not count.
-fn start(scene: &Scene, part: usize, values: &Values, body: &Value) -> Option<Anchor> {
-    let begins_itself =
-        scene.parts[part].lines.first().is_some_and(|line| matches!(line.kind, LineKind::Reply(_)));
-    if !begins_itself {
-        return None;
-    }
-    let foreign = scene
-        .parts
-        .iter()
-        .enumerate()
-        .any(|(index, other)| index != part && anchor(other, values, body).is_some());
-    let message = if foreign { messages(body).len().checked_sub(1) } else { None };
-    Some(Anchor { line: None, message })
+/// Before the first line. Messages of another part that are quoted to this one (a summariser
+/// gets the history) are not its own, and do not count.
+fn start(scene: &Scene, part: usize, values: &Values, body: &Value) -> Anchor {
+    let mut others = scene.parts.iter().enumerate().filter(|(index, _)| *index != part);
+    let quotes_another = others.any(|(_, other)| anchor(other, values, body).is_some());
+    let message = if quotes_another { messages(body).len().checked_sub(1) } else { None };
+    Anchor { line: None, message, by_mark: false }
 }
 
 fn assistants_after(body: &Value, message: Option<usize>) -> usize {

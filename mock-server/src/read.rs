@@ -41,7 +41,7 @@ impl Scene {
         // After a syntax error half of the tables are missing: what else is wrong would mislead.
         if errors.is_empty() {
             let scene = scene(Table::new(0, document.get_ref()), path, &mut faults);
-            references::check(&scene, text, &mut faults);
+            references::check(&scene, document.get_ref(), text, &mut faults);
             let found = faults.into_sorted();
             return if found.is_empty() { Ok(scene) } else { refuse(path, found) };
         }

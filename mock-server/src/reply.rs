@@ -46,7 +46,7 @@ fn message(part: &str, line: usize, reply: &Reply, cue: &Cue) -> Value {
     if let Some(thinking) = &speech.thinking {
         let thinking = cue.values.fill(thinking);
         said += tokens(&thinking);
-        let signature = format!("sig_{part}_{line:04}");
+        let signature = signature(&thinking);
         content.push(json!({"type": "thinking", "thinking": thinking, "signature": signature}));
     }
     if let Some(say) = speech.say.as_ref().filter(|say| !say.is_empty()) {
@@ -72,6 +72,14 @@ fn message(part: &str, line: usize, reply: &Reply, cue: &Cue) -> Value {
         "stop_sequence": null,
         "usage": usage,
     })
+}
+
+/// What signs a thought: it must come back with the thought unchanged (FNV-1a of the text).
+pub fn signature(thinking: &str) -> String {
+    let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("sig_{hash:016x}")
 }
 
 /// A value with every text in it filled.

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::reply::signature;
 use crate::request::{Content, blocks, content, is_role, is_type, list, messages};
 use crate::scene::Limits;
 
@@ -15,7 +16,7 @@ type Broken = Result<(), String>;
 
 /// The first broken rule. `tokens` are the request's, as estimated.
 pub fn check(body: &Value, limits: &Limits, tokens: u64) -> Broken {
-    for rule in [shape, tools, texts, pairing, cache_marks, last_message] {
+    for rule in [shape, tools, cache_marks, texts, pairing, signatures, last_message] {
         rule(body)?;
     }
     numbers(body, limits)?;
@@ -228,21 +229,47 @@ fn results_have_calls(index: usize, blocks: &[&Value], before: &[&Value]) -> Bro
     Ok(())
 }
 
+fn signatures(body: &Value) -> Broken {
+    for (index, message) in messages(body).iter().enumerate() {
+        let thoughts = blocks(message).iter().enumerate().filter(|(_, b)| is_type(b, "thinking"));
+        for (number, block) in thoughts {
+            let thinking = block["thinking"].as_str().unwrap_or_default();
+            if block["signature"] != signature(thinking).as_str() {
+                return Err(format!(
+                    "messages.{index}.content.{number}: Invalid `signature` in `thinking` block"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn cache_marks(body: &Value) -> Broken {
-    let in_messages = messages(body).iter().flat_map(blocks);
-    let all: Vec<&Value> = list(body, "tools")
-        .iter()
-        .chain(list(body, "system"))
-        .chain(in_messages)
-        .filter(|block| block.get("cache_control").is_some_and(|mark| !mark.is_null()))
-        .collect();
-    if all.len() > 4 {
+    let mut marks = 0;
+    let places = ["tools".to_string(), "system".to_string()].into_iter();
+    let lists = places.zip([list(body, "tools"), list(body, "system")]);
+    let in_messages = messages(body).iter().enumerate();
+    let in_messages = in_messages.map(|(n, m)| (format!("messages.{n}.content"), blocks(m)));
+    for (place, blocks) in lists.chain(in_messages) {
+        for (index, block) in blocks.iter().enumerate().filter(|(_, block)| is_marked(block)) {
+            marks += 1;
+            if is_type(block, "text") && block["text"] == "" {
+                return Err(format!(
+                    "{place}.{index}: cache_control cannot be set for empty text blocks"
+                ));
+            }
+        }
+    }
+    if marks > 4 {
         return Err(format!(
-            "A maximum of 4 blocks with cache_control may be provided. Found {}.",
-            all.len()
+            "A maximum of 4 blocks with cache_control may be provided. Found {marks}."
         ));
     }
     Ok(())
+}
+
+fn is_marked(block: &Value) -> bool {
+    block.get("cache_control").is_some_and(|mark| !mark.is_null())
 }
 
 fn last_message(body: &Value) -> Broken {

@@ -105,8 +105,18 @@ impl Measured {
     fn block(&mut self, hasher: &mut DefaultHasher, role: &str, block: &Value) {
         role.hash(hasher);
         let before = self.prefixes.last().map_or(0, |prefix| prefix.length);
-        let length = before + self.walk(hasher, block);
-        let kept = block.get("cache_control").map(|control| {
+        // A text is the same to the API as a string and as a block.
+        let text = block.as_str().or(block["text"].as_str());
+        let length = before
+            + match text {
+                Some(text) => {
+                    text.hash(hasher);
+                    self.length(text)
+                }
+                None => self.walk(hasher, block),
+            };
+        let control = block.get("cache_control").filter(|control| control.is_object());
+        let kept = control.map(|control| {
             let minutes = if control["ttl"] == "1h" { 60 } else { 5 };
             Duration::from_secs(minutes * 60)
         });

@@ -4,8 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
 use super::table::Faults;
-use crate::scene::{LineKind, Scene};
+use crate::scene::{Line, LineKind, Part, Reply, Scene};
 
 /// Whether this can be the name of a value.
 pub fn is_name(text: &str) -> bool {
@@ -23,8 +26,11 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-pub fn check(scene: &Scene, text: &str, faults: &mut Faults) {
-    check_names(scene, text, faults);
+pub fn check(scene: &Scene, document: &DeTable<'_>, text: &str, faults: &mut Faults) {
+    check_names(scene, document, faults);
+    for part in &scene.parts {
+        check_order(scene, part, faults);
+    }
     check_proves(scene, text, faults);
     check_user_lines(scene, faults);
     check_files(scene, text, faults);
@@ -39,27 +45,100 @@ fn line_of_key(text: &str, key: &str) -> usize {
     text.lines().position(is_it).map_or(1, |index| index + 1)
 }
 
-fn check_names(scene: &Scene, text: &str, faults: &mut Faults) {
+fn check_names(scene: &Scene, document: &DeTable<'_>, faults: &mut Faults) {
     let mut known: BTreeSet<&str> = scene.random.iter().map(|(name, _)| name.as_str()).collect();
     for line in scene.parts.iter().flat_map(|part| &part.lines) {
-        let LineKind::Reply(reply) = &line.kind else { continue };
-        known.extend(reply.capture.iter().map(|(name, _)| name.as_str()));
-        for call in reply.speech.calls.iter().chain(reply.otherwise.iter().flat_map(|o| &o.calls)) {
-            known.extend(call.capture.iter().map(|(name, _)| name.as_str()));
-        }
+        known.extend(captured_for(line).chain(captured_after(line)));
     }
     known.insert("mark");
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with('#') {
-            continue;
-        }
-        for name in names(line).filter(|name| !known.contains(name)) {
-            faults.add_at_line(
-                index + 1,
+    let mut texts = Vec::new();
+    for value in document.values() {
+        texts_in(value, &mut texts);
+    }
+    for (at, text) in texts {
+        for name in names(text).filter(|name| !known.contains(name)) {
+            faults.add(
+                at,
                 format!("nothing draws or captures `<<{name}>>`; known: {}", listed(&known)),
             );
         }
     }
+}
+
+/// Every text of a value, with its place.
+fn texts_in<'t>(value: &'t Spanned<DeValue<'t>>, texts: &mut Vec<(usize, &'t str)>) {
+    match value.get_ref() {
+        DeValue::String(text) => texts.push((value.span().start, text)),
+        DeValue::Array(items) => items.iter().for_each(|item| texts_in(item, texts)),
+        DeValue::Table(table) => table.values().for_each(|value| texts_in(value, texts)),
+        _ => {}
+    }
+}
+
+/// Names that a line captures from its request, before it is said.
+fn captured_for(line: &Line) -> impl Iterator<Item = &str> {
+    let reply = reply_of(line);
+    reply.into_iter().flat_map(|reply| &reply.capture).map(|(name, _)| name.as_str())
+}
+
+/// Names that a line captures from the results of its calls, for the lines after it.
+fn captured_after(line: &Line) -> impl Iterator<Item = &str> {
+    let reply = reply_of(line);
+    let speeches = reply.into_iter().flat_map(|r| std::iter::once(&r.speech).chain(&r.otherwise));
+    let calls = speeches.flat_map(|speech| &speech.calls);
+    calls.flat_map(|call| &call.capture).map(|(name, _)| name.as_str())
+}
+
+fn reply_of(line: &Line) -> Option<&Reply> {
+    match &line.kind {
+        LineKind::Reply(reply) => Some(reply),
+        _ => None,
+    }
+}
+
+/// What a conversation captures, it can quote only afterwards; and `main` has no mark.
+fn check_order(scene: &Scene, part: &Part, faults: &mut Faults) {
+    let mut later: Vec<(&str, usize)> = Vec::new();
+    for line in &part.lines {
+        later.extend(captured_for(line).chain(captured_after(line)).map(|name| (name, line.at)));
+    }
+    let mut seen: BTreeSet<&str> = scene.random.iter().map(|(name, _)| name.as_str()).collect();
+    for line in &part.lines {
+        seen.extend(captured_for(line));
+        let said = said_in(line);
+        for name in said.iter().flat_map(|text| names(text)) {
+            if name == "mark" && part.when.is_none() {
+                let why = "`<<mark>>` says how far main had come: only other parts say it";
+                faults.add_at_line(line.at, why);
+            }
+            let captured = later.iter().find(|(later, _)| *later == name && !seen.contains(name));
+            if let Some((_, at)) = captured {
+                faults.add_at_line(
+                    line.at,
+                    format!("`<<{name}>>` is quoted before anything captures it (line {at})"),
+                );
+            }
+        }
+        seen.extend(captured_after(line));
+    }
+}
+
+/// What a line says or sends.
+fn said_in(line: &Line) -> Vec<String> {
+    let reply = match &line.kind {
+        LineKind::User(text) | LineKind::Answer(text) => return vec![text.clone()],
+        LineKind::Types { text, until } => return vec![text.clone(), until.clone()],
+        LineKind::Reply(reply) => reply,
+    };
+    let mut said = reply.expect.holds.clone();
+    said.extend(reply.expect.lacks.iter().cloned());
+    for speech in std::iter::once(&reply.speech).chain(&reply.otherwise) {
+        said.extend(speech.thinking.iter().chain(&speech.say).cloned());
+        for call in &speech.calls {
+            said.extend(call.input.values().map(|value| value.to_string()));
+        }
+    }
+    said
 }
 
 fn listed(names: &BTreeSet<&str>) -> String {

@@ -1,4 +1,10 @@
 //! The scripted model over HTTP, as a program meets it.
 
+mod crowd;
+mod faults;
+mod http;
+mod parts;
 mod play;
+mod strict;
 mod talk;
+mod usage;

@@ -101,10 +101,14 @@ fn what_next(step: &Step, outcome: &Outcome, scene_says: &[String]) -> String {
         lines.push((kept, "the same run; look at its folder".to_string()));
         lines.push((traced, "every request and reply".to_string()));
     }
+    let narrow = lines.iter().any(|(command, says)| command.len() + says.len() + 5 > paint.width);
     let widest = lines.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
     let mut shown = format!("\n{}\n", paint.ink(Ink::Bold, "next"));
     for (command, says) in lines {
-        let gap = " ".repeat(widest - command.len() + 3);
+        let gap = match narrow {
+            true => "\n    ".to_string(),
+            false => " ".repeat(widest - command.len() + 3),
+        };
         shown.push_str(&format!("  {command}{gap}{}\n", paint.ink(Ink::Dim, &says)));
     }
     if outcome.holds() {

@@ -3,14 +3,16 @@
 //! It starts the scripted model, copies the scene's folders, runs the program there as a child,
 //! hands it the scene's lines, does what the scene does from outside, and then checks the rules.
 //! The parts: `rooms` (the folders), `environment`, `program` (the child), `output` (what it
-//! writes), `lines` (which line comes when), `run` (the loop over all of it), `verify` (the rules),
-//! `report` (two rules that every scene has).
+//! writes), `lines` (which line comes when), `run` (the loop over all of it), `outside` and `actions`
+//! (what the scene does from outside), `verify` and `command` (the rules), `report` (two rules that every scene has).
 
 mod actions;
 mod command;
+mod ending;
 mod environment;
 mod lines;
 mod output;
+mod outside;
 mod program;
 mod report;
 mod rooms;
@@ -19,18 +21,18 @@ mod show;
 mod verify;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mock_server::scene::{Check, FileCheck};
-use mock_server::{Options, Scene, ScriptedModel, Values};
+use mock_server::{Event, Options, Scene, ScriptedModel, Values};
 use tokio::sync::mpsc;
 
 use crate::screen::Paint;
+pub use ending::Interrupted;
 use program::Start;
 pub use rooms::Rooms;
-pub use run::Interrupted;
 use run::Run;
 use show::Show;
 use verify::Evidence;
@@ -99,69 +101,74 @@ pub async fn play(play: Play) -> Result<Outcome> {
     let values = Values::draw(&play.scene, seed);
     let rooms = Rooms::copy(&play.scene_dir)?;
     rooms.fill(&play.scene.fill, &values)?;
-    let originals = rooms.remember(unchanged_files(&play.scene))?;
 
     let (sender, events) = mpsc::unbounded_channel();
     let base = rooms.base().to_string_lossy().into_owned();
-    let options =
-        Options { port: 0, values, pace: None, events: Some(sender), rooms: vec![base.clone()] };
+    let options = Options { port: 0, values, pace: None, events: Some(sender), rooms: vec![base] };
     let model = ScriptedModel::start(play.scene.clone(), options)
         .await
         .context("starting the scripted model")?;
 
+    let outcome = on_stage(&play, seed, &rooms, &model, events).await;
+    let traced = match &play.trace {
+        Some(file) => report::write_trace(file, &model.journal()),
+        None => Ok(()),
+    };
+    model.stop().await;
+    if play.keep {
+        say_where_it_is(&rooms.keep(), play.show);
+    }
+    outcome.and_then(|outcome| traced.map(|()| outcome))
+}
+
+async fn on_stage(
+    play: &Play,
+    seed: u64,
+    rooms: &Rooms,
+    model: &ScriptedModel,
+    events: mpsc::UnboundedReceiver<Event>,
+) -> Result<Outcome> {
+    let originals = rooms.remember(unchanged_files(&play.scene))?;
     let mut show = Show::new(play.show, play.pace);
     let head = report::head(&show.paint, &play.scene, &play.scene_dir, seed);
     show.text(&head).await;
     let start = Start {
         program: &play.program,
-        rooms: &rooms,
+        rooms,
         url: model.url(),
-        key: format!("lesson-{seed}-{}", base.rsplit('-').next().unwrap_or_default()),
+        key: format!("lesson-{seed}"),
         colour: show.paint.colour,
         width: show.paint.width,
     };
     let mark = start.mark();
-    let mut run = Run::new(&play, start, &model, show);
-    let ended = run.to_the_end(events).await;
+    let mut run = Run::new(play, start, model, show);
+    let ending = run.play_to_the_end(events).await?;
 
-    let exchanges = model.journal();
-    if let Some(file) = &play.trace {
-        report::write_trace(file, &exchanges)?;
-    }
-    let outcome = match ended {
-        Ok(ending) => {
-            let key_values = model.values(&run.start.key);
-            let evidence = Evidence {
-                rooms: &rooms,
-                transcript: &run.transcript,
-                exchanges: &exchanges,
-                originals: &originals,
-                values: &key_values,
-                mark: &mark,
-            };
-            let rules = judge_all(&play, &evidence, &run, &ending, &model.faults()).await;
-            Ok(outcome(&play, rules, seed, run.transcript.text.clone()))
-        }
-        Err(error) => Err(error),
+    let evidence = Evidence {
+        rooms,
+        transcript: &run.transcript,
+        exchanges: &model.journal(),
+        originals: &originals,
+        values: &run.values(),
+        mark: &mark,
     };
-    drop(run);
-    model.stop().await;
-    if play.keep {
-        let kept = rooms.keep();
-        if play.show {
-            crate::screen::write(&format!("\nkept: {}\n", kept.display()));
-        } else {
-            eprintln!("kept: {}", kept.display());
-        }
-    }
-    outcome
+    let rules = judge_all(play, &evidence, &run, &ending, &model.faults()).await;
+    let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
+    let left_out = left_out.map(|rule| rule.name.clone()).collect();
+    Ok(Outcome { rules, left_out, seed, output: run.transcript.text.clone() })
+}
+
+/// Beside the screen where there is none: others read what a play of theirs prints.
+fn say_where_it_is(kept: &Path, show: bool) {
+    let line = format!("\nkept: {}\n", kept.display());
+    if show { crate::screen::write(&line) } else { eprint!("{line}") }
 }
 
 async fn judge_all(
     play: &Play,
     evidence: &Evidence<'_>,
     run: &Run<'_>,
-    ending: &run::Ending,
+    ending: &ending::Ending,
     faults: &[mock_server::Fault],
 ) -> Vec<Judged> {
     let mut rules = Vec::new();
@@ -171,11 +178,6 @@ async fn judge_all(
     rules.push(report::script(&play.scene, run, ending, evidence.exchanges, faults));
     rules.push(report::protocol(faults));
     rules
-}
-
-fn outcome(play: &Play, rules: Vec<Judged>, seed: u64, output: String) -> Outcome {
-    let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
-    Outcome { rules, left_out: left_out.map(|rule| rule.name.clone()).collect(), seed, output }
 }
 
 /// How another program words its screen is its own affair.

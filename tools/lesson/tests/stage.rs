@@ -2,10 +2,8 @@
 
 mod little;
 
-use std::time::Duration;
-
 use lesson::stage::{Interrupted, play};
-use little::{Agent, a_play, begin_with_habits, habit_is, played, scene_dir, wrong};
+use little::{a_play, played, scene_dir, wrong};
 
 const TWO_HOPS: &str = r#"
 title = "Find the port"
@@ -53,19 +51,7 @@ async fn agent() {
     }
     // The test harness has begun a line.
     println!();
-    begin_with_habits();
-    let mut agent = Agent::new();
-    while let Some(line) = agent.line() {
-        if let Some(command) = line.strip_prefix('/') {
-            println!("{command}: done");
-        } else {
-            agent.turn(&line).await;
-        }
-    }
-    if habit_is("stays on") {
-        std::thread::sleep(Duration::from_secs(600));
-    }
-    std::process::exit(0);
+    little::live().await;
 }
 
 #[tokio::test]
@@ -130,6 +116,23 @@ async fn bytes_that_are_not_utf_8_fail_the_script_and_nothing_else() {
     let outcome = played(dir.path(), TWO_HOPS, "prints bytes").await;
     assert_eq!(wrong(&outcome, "script"), "the program wrote bytes that are not UTF-8");
     assert_eq!(wrong(&outcome, "answer"), "");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_that_shows_nothing_plays_on_and_has_no_answer() {
+    let dir = two_hops();
+    let outcome = played(dir.path(), TWO_HOPS, "closes its output").await;
+    assert_eq!(wrong(&outcome, "requests"), "");
+    assert_eq!(wrong(&outcome, "answer").split(", and").last(), Some(" is empty"));
+}
+
+#[tokio::test]
+async fn what_stands_on_standard_error_is_shown_and_is_no_answer() {
+    let dir = two_hops();
+    let scene = TWO_HOPS.replace("requests = 3", "warned = { screen = \"It is 0.\" }");
+    let outcome = played(dir.path(), &scene, "warns").await;
+    assert_eq!(wrong(&outcome, "warned"), "");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What the scene does from outside to files. (What it does to the program is in `run.rs`.)
+//! What the scene does from outside to files. (What it does to the program is in `outside.rs`.)
 
 use std::fs;
 use std::path::Path;

@@ -14,16 +14,28 @@ pub struct Piece {
     pub text: String,
     /// Bytes came that are not UTF-8.
     pub broken: bool,
+    pub from: Pipe,
+}
+
+/// Which of a program's two outputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pipe {
+    Output,
+    Errors,
 }
 
 /// Reads a pipe until it ends. The channel is bounded, so a program that writes without end waits.
-pub async fn read_pieces(mut pipe: impl AsyncRead + Unpin, pieces: mpsc::Sender<Piece>) {
+pub async fn read_pieces(
+    mut pipe: impl AsyncRead + Unpin,
+    from: Pipe,
+    pieces: mpsc::Sender<Piece>,
+) {
     let mut buffer = vec![0; 16 * 1024];
     let mut open = Vec::new();
     loop {
         let count = pipe.read(&mut buffer).await.unwrap_or(0);
         open.extend_from_slice(&buffer[..count]);
-        let piece = take_piece(&mut open, count == 0);
+        let piece = take_piece(&mut open, from, count == 0);
         if !piece.text.is_empty() && pieces.send(piece).await.is_err() {
             return;
         }
@@ -34,14 +46,16 @@ pub async fn read_pieces(mut pipe: impl AsyncRead + Unpin, pieces: mpsc::Sender<
 }
 
 /// Takes what can be decoded. A character or a colour whose end has not come yet stays.
-fn take_piece(open: &mut Vec<u8>, is_last: bool) -> Piece {
+fn take_piece(open: &mut Vec<u8>, from: Pipe, is_last: bool) -> Piece {
     let whole = if is_last { open.len() } else { whole_length(open) };
     let bytes: Vec<u8> = open.drain(..whole).collect();
     match String::from_utf8(bytes) {
-        Ok(text) => Piece { text, broken: false },
-        Err(error) => {
-            Piece { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), broken: true }
-        }
+        Ok(text) => Piece { text, broken: false, from },
+        Err(error) => Piece {
+            text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            broken: true,
+            from,
+        },
     }
 }
 
@@ -69,12 +83,12 @@ fn whole_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Everything written so far, without colours, and where each request found it.
+/// Everything written so far, without colours.
 #[derive(Debug, Default)]
 pub struct Transcript {
     pub text: String,
-    /// Where the answer to the last request begins.
-    pub answer_from: usize,
+    /// What was written to standard output since the last request came.
+    pub answer: String,
     pub broken: bool,
     pub log: Vec<Entry>,
 }
@@ -93,14 +107,14 @@ pub enum Entry {
 impl Transcript {
     /// Adds a piece; false where the limit is passed.
     pub fn add(&mut self, piece: &Piece) -> bool {
-        self.text.push_str(&plain(&piece.text));
+        let text = plain(&piece.text);
+        self.text.push_str(&text);
+        if piece.from == Pipe::Output {
+            self.answer.push_str(&text);
+        }
         self.broken |= piece.broken;
         self.log.push(Entry::Output(self.text.len()));
         self.text.len() <= LIMIT
-    }
-
-    pub fn answer(&self) -> &str {
-        &self.text[self.answer_from..]
     }
 
     /// The last line that is not empty, for messages.
@@ -114,7 +128,7 @@ mod tests {
     use super::*;
 
     fn piece(text: &str) -> Piece {
-        Piece { text: text.to_string(), broken: false }
+        Piece { text: text.to_string(), broken: false, from: Pipe::Output }
     }
 
     #[test]
@@ -124,18 +138,18 @@ mod tests {
         let mut seen = String::new();
         for byte in text.bytes() {
             open.push(byte);
-            let piece = take_piece(&mut open, false);
+            let piece = take_piece(&mut open, Pipe::Output, false);
             assert!(!piece.broken);
             seen.push_str(&piece.text);
         }
-        seen.push_str(&take_piece(&mut open, true).text);
+        seen.push_str(&take_piece(&mut open, Pipe::Output, true).text);
         assert_eq!(seen, text);
     }
 
     #[test]
     fn bytes_that_are_not_utf_8_are_noticed() {
         let mut open = b"ab\xff\xfecd".to_vec();
-        let piece = take_piece(&mut open, false);
+        let piece = take_piece(&mut open, Pipe::Output, false);
         assert!(piece.broken);
         assert_eq!(piece.text, "ab\u{fffd}\u{fffd}cd");
     }
@@ -146,6 +160,15 @@ mod tests {
         assert!(transcript.add(&piece("\x1b[1mport\x1b[0m 4711\n")));
         assert_eq!(transcript.text, "port 4711\n");
         assert_eq!(transcript.last_words(), Some("port 4711"));
+    }
+
+    #[test]
+    fn what_goes_to_standard_error_is_no_answer() {
+        let mut transcript = Transcript::default();
+        transcript.add(&Piece { text: "warning\n".to_string(), broken: false, from: Pipe::Errors });
+        transcript.add(&piece("4711\n"));
+        assert_eq!(transcript.text, "warning\n4711\n");
+        assert_eq!(transcript.answer, "4711\n");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 
 use super::environment;
-use super::output::{Piece, read_pieces};
+use super::output::{Piece, Pipe, read_pieces};
 use super::rooms::Rooms;
 use crate::process;
 
@@ -55,10 +55,10 @@ impl Start<'_> {
         })?;
         let (sender, pieces) = mpsc::channel(16);
         if let Some(pipe) = child.stdout.take() {
-            tokio::spawn(read_pieces(pipe, sender.clone()));
+            tokio::spawn(read_pieces(pipe, Pipe::Output, sender.clone()));
         }
         if let Some(pipe) = child.stderr.take() {
-            tokio::spawn(read_pieces(pipe, sender));
+            tokio::spawn(read_pieces(pipe, Pipe::Errors, sender));
         }
         let id = child.id().unwrap_or(0);
         let input = child.stdin.take();

@@ -9,7 +9,8 @@ use mock_server::scene::{Line, LineKind, Scene};
 use mock_server::{Exchange, Fault, FaultKind};
 use serde_json::json;
 
-use super::run::{Ending, Run};
+use super::ending::Ending;
+use super::run::Run;
 use super::{Judged, Outcome};
 use crate::screen::{Ink, Paint, fitted};
 
@@ -139,7 +140,12 @@ fn verdict(wrong: Vec<String>) -> Result<(), String> {
 
 /// The list of what was verified.
 pub fn verified(paint: &Paint, outcome: &Outcome) -> String {
-    let mut shown = format!("\n{}\n", paint.ink(Ink::Bold, "verified"));
+    let holding = outcome.rules.iter().filter(|rule| rule.verdict.is_ok()).count();
+    let title = match outcome.rules.len() {
+        all if all == holding => "verified".to_string(),
+        all => format!("verified: {holding} of {all}"),
+    };
+    let mut shown = format!("\n{}\n", paint.ink(Ink::Bold, &title));
     for rule in &outcome.rules {
         let (sign, ink) = if rule.verdict.is_ok() { ("✓", Ink::Good) } else { ("✗", Ink::Bad) };
         let says = paint.wrapped("    ", "    ", &rule.says);

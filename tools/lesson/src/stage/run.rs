@@ -9,12 +9,11 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use mock_server::scene::{LineKind, StageAction};
 use mock_server::{Event, Next, Scene, ScriptedModel, Values};
 use tokio::sync::mpsc;
 
 use super::Play;
-use super::actions;
+use super::ending::{Ending, Interrupted};
 use super::lines::{Hand, QUESTION, Script};
 use super::output::{Entry, Piece, Transcript};
 use super::program::{Program, Start};
@@ -30,31 +29,6 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A pipe that has been quiet for so long is empty: what was written is there at once.
 const QUIET: Duration = Duration::from_millis(2);
 
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
-    Exited(ExitStatus),
-    /// The scene killed the program and did not start it again.
-    Killed,
-    TooLong(Duration),
-    StaysOn,
-    Endless,
-    /// The program asked, and the scene has no answer.
-    Unanswered(String),
-}
-
-/// Ctrl+C, or the request to end that a system sends.
-#[derive(Debug)]
-pub struct Interrupted;
-
-impl std::fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
 pub struct Run<'a> {
     pub play: &'a Play,
     pub start: Start<'a>,
@@ -62,19 +36,19 @@ pub struct Run<'a> {
     pub show: Show,
     pub transcript: Transcript,
     pub script: Script<'a>,
-    program: Option<Program>,
-    args: Vec<String>,
+    pub(super) program: Option<Program>,
+    pub(super) args: Vec<String>,
     /// Requests whose reply has not gone out: number, and whether they are the main part's.
-    open: HashMap<usize, bool>,
+    pub(super) open: HashMap<usize, bool>,
     /// The main part's count of each request's number.
     counted: HashMap<usize, usize>,
     /// Requests up to this one belong to a program that was ended since.
-    stale: usize,
+    pub(super) stale: usize,
     /// The output's length when a question was last answered.
     answered: usize,
-    ending: Option<Ending>,
+    pub(super) ending: Option<Ending>,
     began: Instant,
-    input_ended: Option<Instant>,
+    pub(super) input_ended: Option<Instant>,
     end_requests: mpsc::UnboundedReceiver<()>,
 }
 
@@ -108,16 +82,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn scene(&self) -> &'a Scene {
+    pub(super) fn scene(&self) -> &'a Scene {
         &self.play.scene
     }
 
-    fn values(&self) -> Values {
+    pub(super) fn values(&self) -> Values {
         self.model.values(&self.start.key)
     }
 
     /// Plays to the end. Whatever happens, the program and what it started have ended afterwards.
-    pub async fn to_the_end(
+    pub async fn play_to_the_end(
         &mut self,
         mut events: mpsc::UnboundedReceiver<Event>,
     ) -> Result<Ending> {
@@ -209,7 +183,7 @@ impl<'a> Run<'a> {
                 if part == "main" {
                     let count = self.counted.len() + 1;
                     self.counted.insert(number, count);
-                    self.transcript.answer_from = self.transcript.text.len();
+                    self.transcript.answer.clear();
                     self.transcript.log.push(Entry::Request(count));
                 }
                 self.open.insert(number, part == "main");
@@ -252,13 +226,13 @@ impl<'a> Run<'a> {
     }
 
     /// The line of the script that answered a request.
-    fn line_of(&self, number: usize) -> Option<usize> {
+    pub(super) fn line_of(&self, number: usize) -> Option<usize> {
         let journal = self.model.journal();
         let exchange = journal.iter().find(|exchange| exchange.number == number)?;
         exchange.place.as_ref().map(|(_, line)| *line)
     }
 
-    async fn hand(&mut self, due: Option<Hand>) {
+    pub(super) async fn hand(&mut self, due: Option<Hand>) {
         let values = self.values();
         match due {
             Some(Hand::Over(line)) => {
@@ -306,84 +280,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
-        let rooms = self.start.rooms;
-        let values = self.values();
-        let told = match action {
-            StageAction::Write { path, text } => {
-                actions::write(rooms, &values.fill(path), text, &values)?;
-                format!("someone else writes {}", values.fill(path))
-            }
-            StageAction::Remove { path } => {
-                actions::remove(rooms, &values.fill(path))?;
-                format!("someone else removes {}", values.fill(path))
-            }
-            StageAction::Cut { path, bytes } => {
-                actions::cut(rooms, path, *bytes)?;
-                format!("the last {bytes} bytes of {path} are lost")
-            }
-            StageAction::Clock(by) => {
-                actions::advance_clock(&rooms.clock(), *by)?;
-                format!("the clock moves on by {} s", by.as_secs())
-            }
-            StageAction::Interrupt => "Ctrl+C".to_string(),
-            StageAction::Kill => "the program is killed".to_string(),
-            StageAction::Restart(args) => {
-                format!("the program is started again: {}", args.join(" "))
-            }
-        };
-        let told = self.show.paint.outside(&told);
-        self.show.text(&told).await;
-        match action {
-            StageAction::Kill => self.kill(request).await,
-            StageAction::Restart(args) => self.restart(args, request).await?,
-            StageAction::Interrupt => self.interrupt(request).await,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    async fn kill(&mut self, request: usize) {
-        if let Some(mut program) = self.program.take() {
-            program.end(&self.start.mark()).await;
-            self.take_the_rest(&mut program).await;
-        }
-        self.stale = request;
-        self.open.clear();
-        // A restart takes this back.
-        self.ending = Some(Ending::Killed);
-    }
-
-    async fn restart(&mut self, args: &[String], request: usize) -> Result<()> {
-        self.kill(request).await;
-        let values = self.values();
-        self.args = args.iter().map(|arg| values.fill(arg)).collect();
-        self.program = Some(self.start.start(&self.args)?);
-        self.ending = None;
-        self.input_ended = None;
-        self.go_on_after(request).await;
-        Ok(())
-    }
-
-    async fn interrupt(&mut self, request: usize) {
-        if let Some(program) = &self.program {
-            program.interrupt();
-        }
-        self.open.remove(&request);
-        self.go_on_after(request).await;
-    }
-
-    /// The turn that this request belonged to is over: hands over what follows its reply.
-    async fn go_on_after(&mut self, request: usize) {
-        let Some(line) = self.line_of(request) else { return };
-        let main = &self.scene().parts[0].lines;
-        let rest = main.iter().skip(line + 1);
-        let skipped = rest.take_while(|line| !matches!(line.kind, LineKind::User(_))).count();
-        let from = (line + 1 + skipped).min(main.len());
-        let due = self.script.follow(from, &self.args, self.transcript.text.len());
-        self.hand(due).await;
-    }
-
     /// Takes what the program has written until now.
     async fn drain(&mut self) {
         let until = Instant::now() + 20 * QUIET;
@@ -404,7 +300,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes what an ended program has left in its pipe. Somebody who escaped may still hold it.
-    async fn take_the_rest(&mut self, program: &mut Program) {
+    pub(super) async fn take_the_rest(&mut self, program: &mut Program) {
         let rest = async {
             while let Some(piece) = program.pieces.recv().await {
                 if !self.transcript.add(&piece) {

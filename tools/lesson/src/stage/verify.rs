@@ -57,7 +57,7 @@ impl Evidence<'_> {
         if self.exchanges.is_empty() {
             return Err("there is no answer: the program sent no request".to_string());
         }
-        let found = self.transcript.answer();
+        let found = &self.transcript.answer;
         text::judge(&filled(text, self.values), found, "the answer", Layout::Wrapped)
     }
 
@@ -196,12 +196,13 @@ impl Evidence<'_> {
 }
 
 fn wanted_requests(at_least: u64, at_most: u64) -> String {
+    let requests =
+        |count: u64| if count == 1 { "1 request".to_string() } else { format!("{count} requests") };
     match (at_least, at_most) {
-        (1, 1) => "1 request".to_string(),
-        (least, most) if least == most => format!("{least} requests"),
-        (0, most) => format!("at most {most} requests"),
-        (least, u64::MAX) => format!("at least {least} requests"),
-        (least, most) => format!("{least} to {most} requests"),
+        (least, most) if least == most => requests(most),
+        (0, most) => format!("at most {}", requests(most)),
+        (least, u64::MAX) => format!("at least {}", requests(least)),
+        (least, most) => format!("{least} to {}", requests(most)),
     }
 }
 

@@ -56,31 +56,31 @@ pub fn wrong(outcome: &Outcome, rule: &str) -> String {
     rule.verdict.clone().err().unwrap_or_default()
 }
 
-pub fn habit_is(name: &str) -> bool {
+fn habit_is(name: &str) -> bool {
     std::env::args().any(|arg| arg == format!("habit:{name}") || arg == name)
 }
 
-pub struct Agent {
+struct Agent {
     client: reqwest::Client,
     messages: Vec<Value>,
     input: std::io::StdinLock<'static>,
 }
 
 impl Agent {
-    pub fn new() -> Self {
+    fn new() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();
         Self { client, messages: Vec::new(), input: std::io::stdin().lock() }
     }
 
-    pub fn line(&mut self) -> Option<String> {
+    fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let count = self.input.read_line(&mut line).expect("standard input can be read");
         (count > 0).then(|| line.trim_end().to_string())
     }
 
     /// From one user line to the answer.
-    pub async fn turn(&mut self, line: &str) {
+    async fn turn(&mut self, line: &str) {
         self.messages.push(json!({"role": "user", "content": line}));
         loop {
             let reply = self.ask().await;
@@ -155,8 +155,25 @@ impl Agent {
     }
 }
 
+/// The agent's whole life.
+pub async fn live() -> ! {
+    begin_with_habits();
+    let mut agent = Agent::new();
+    while let Some(line) = agent.line() {
+        if let Some(command) = line.strip_prefix('/') {
+            println!("{command}: done");
+        } else {
+            agent.turn(&line).await;
+        }
+    }
+    if habit_is("stays on") {
+        std::thread::sleep(std::time::Duration::from_secs(600));
+    }
+    std::process::exit(0);
+}
+
 /// Bad habits of programs, at their start.
-pub fn begin_with_habits() {
+fn begin_with_habits() {
     let mut out = std::io::stdout();
     if habit_is("hangs") {
         std::thread::sleep(std::time::Duration::from_secs(600));
@@ -167,6 +184,16 @@ pub fn begin_with_habits() {
     }
     if habit_is("prints for ever") {
         while out.write_all(&[b'x'; 4096]).is_ok() {}
+    }
+    if habit_is("warns") {
+        eprintln!("It is 0.");
+    }
+    if habit_is("closes its output") {
+        // Its own standard output goes; what it starts has another.
+        let program = std::env::current_exe().expect("this program");
+        let sh = "exec \"$0\" agent --exact --ignored --nocapture >/dev/null 2>&1";
+        let ended = std::process::Command::new("sh").args(["-c", sh]).arg(program).status();
+        std::process::exit(ended.ok().and_then(|status| status.code()).unwrap_or(9));
     }
     if habit_is("prints bytes") {
         let _ = out.write_all(b"\xff\xfe\n");

@@ -30,7 +30,8 @@ impl AfterTheStory {
         let mut values = Values::default();
         values.set("port", "4711".to_string());
         let before = "● The port is not here.\n";
-        let text = format!("{before}● It listens on\n  port 4711.\n");
+        let answer = "● It listens on\n  port 4711.\n".to_string();
+        let text = format!("{before}{answer}");
         let end = text.len();
         let log = vec![
             Entry::Request(1),
@@ -40,7 +41,7 @@ impl AfterTheStory {
             Entry::Reply(2),
             Entry::Output(end),
         ];
-        let transcript = Transcript { text, answer_from: before.len(), broken: false, log };
+        let transcript = Transcript { text, answer, broken: false, log };
         let exchanges = vec![exchange(1, "one “quoted\" word"), exchange(2, "two\nlines")];
         Self { rooms, transcript, exchanges, originals, values }
     }
@@ -104,7 +105,7 @@ async fn an_answer_is_what_came_after_the_last_request() {
 async fn without_a_request_there_is_no_answer() {
     let mut story = AfterTheStory::new();
     story.exchanges.clear();
-    story.transcript.answer_from = 0;
+    story.transcript.answer = "4711".to_string();
     let wrong = "there is no answer: the program sent no request";
     story.fails(Check::Answer(holding("4711")), wrong).await;
 }
@@ -125,7 +126,7 @@ async fn requests_are_counted() {
     story.holds(Check::Requests { at_least: 1, at_most: u64::MAX }).await;
     let wrong = "the model should have received 3 requests, and received 2";
     story.fails(Check::Requests { at_least: 3, at_most: 3 }, wrong).await;
-    let wrong = "the model should have received at most 1 requests, and received 2";
+    let wrong = "the model should have received at most 1 request, and received 2";
     story.fails(Check::Requests { at_least: 0, at_most: 1 }, wrong).await;
 }
 

@@ -1,0 +1,88 @@
+//! What the scene does from outside, when a request has come and before its reply goes out.
+
+use anyhow::Result;
+use mock_server::scene::{LineKind, StageAction};
+
+use super::actions;
+use super::ending::Ending;
+use super::run::Run;
+
+impl Run<'_> {
+    pub(super) async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
+        let rooms = self.start.rooms;
+        let values = self.values();
+        let told = match action {
+            StageAction::Write { path, text } => {
+                actions::write(rooms, &values.fill(path), text, &values)?;
+                format!("someone else writes {}", values.fill(path))
+            }
+            StageAction::Remove { path } => {
+                actions::remove(rooms, &values.fill(path))?;
+                format!("someone else removes {}", values.fill(path))
+            }
+            StageAction::Cut { path, bytes } => {
+                actions::cut(rooms, path, *bytes)?;
+                format!("the last {bytes} bytes of {path} are lost")
+            }
+            StageAction::Clock(by) => {
+                actions::advance_clock(&rooms.clock(), *by)?;
+                format!("the clock moves on by {} s", by.as_secs())
+            }
+            StageAction::Interrupt => "Ctrl+C".to_string(),
+            StageAction::Kill => "the program is killed".to_string(),
+            StageAction::Restart(args) => {
+                format!("the program is started again: {}", args.join(" "))
+            }
+        };
+        let told = self.show.paint.outside(&told);
+        self.show.text(&told).await;
+        match action {
+            StageAction::Kill => self.kill(request).await,
+            StageAction::Restart(args) => self.restart(args, request).await?,
+            StageAction::Interrupt => self.interrupt(request).await,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn kill(&mut self, request: usize) {
+        if let Some(mut program) = self.program.take() {
+            program.end(&self.start.mark()).await;
+            self.take_the_rest(&mut program).await;
+        }
+        self.stale = request;
+        self.open.clear();
+        // A restart takes this back.
+        self.ending = Some(Ending::Killed);
+    }
+
+    async fn restart(&mut self, args: &[String], request: usize) -> Result<()> {
+        self.kill(request).await;
+        let values = self.values();
+        self.args = args.iter().map(|arg| values.fill(arg)).collect();
+        self.program = Some(self.start.start(&self.args)?);
+        self.ending = None;
+        self.input_ended = None;
+        self.go_on_after(request).await;
+        Ok(())
+    }
+
+    async fn interrupt(&mut self, request: usize) {
+        if let Some(program) = &self.program {
+            program.interrupt();
+        }
+        self.open.remove(&request);
+        self.go_on_after(request).await;
+    }
+
+    /// The turn that this request belonged to is over: hands over what follows its reply.
+    async fn go_on_after(&mut self, request: usize) {
+        let Some(line) = self.line_of(request) else { return };
+        let main = &self.scene().parts[0].lines;
+        let rest = main.iter().skip(line + 1);
+        let skipped = rest.take_while(|line| !matches!(line.kind, LineKind::User(_))).count();
+        let from = (line + 1 + skipped).min(main.len());
+        let due = self.script.follow(from, &self.args, self.transcript.text.len());
+        self.hand(due).await;
+    }
+}
