@@ -160,14 +160,7 @@ fn result_misses(
             missed.push(format!("{tool} must not hold “{unwanted}”, but does"));
         }
     }
-    let is_error = result["is_error"].as_bool().unwrap_or(false);
-    match call.error {
-        Some(true) if !is_error => {
-            missed.push(format!("{tool} must be an error, but is “{shown}”"));
-        }
-        Some(false) if is_error => missed.push(format!("{tool} is an error: “{shown}”")),
-        _ => {}
-    }
+    missed.extend(error_missed(call, result, &tool, &shown));
     for (name, pattern) in &call.capture {
         let pattern = values.fill(pattern);
         if patterns.last_match(&pattern, &text).is_none() {
@@ -175,6 +168,14 @@ fn result_misses(
                 "nothing in {tool} matches `{pattern}` (for <<{name}>>); it begins “{shown}”"
             ));
         }
+    }
+}
+
+fn error_missed(call: &Call, result: &Value, tool: &str, shown: &str) -> Option<String> {
+    match (call.error?, result["is_error"] == true) {
+        (true, false) => Some(format!("{tool} must be an error, but is “{shown}”")),
+        (false, true) => Some(format!("{tool} is an error: “{shown}”")),
+        _ => None,
     }
 }
 

@@ -66,7 +66,7 @@ pub async fn handle(
         (&Method::POST, "/v1/messages") => front.messages(&parts.headers, body).await,
         (method, path) => {
             let message = format!("Not found: {method} {path}");
-            front.refuse(front.number(), Value::Null, Refused { status: 404, message })
+            front.refuse(front.number(), Value::Null, 0, Refused { status: 404, message })
         }
     })
 }
@@ -107,7 +107,7 @@ impl Front {
     async fn count(&self, headers: &HeaderMap, body: Body) -> Response {
         let body = match read(headers, body).await {
             Ok((body, _)) => body,
-            Err(refused) => return self.refuse(self.number(), Value::Null, refused),
+            Err(refused) => return self.refuse(self.number(), Value::Null, 0, refused),
         };
         let total = Measured::new(&body, &self.rooms).total();
         let usage = Usage { input_tokens: total, ..Usage::default() };
@@ -119,11 +119,11 @@ impl Front {
         let number = self.number();
         let (body, size) = match read(headers, body).await {
             Ok(read) => read,
-            Err(refused) => return self.refuse(number, Value::Null, refused),
+            Err(refused) => return self.refuse(number, Value::Null, 0, refused),
         };
         let measured = Measured::new(&body, &self.rooms);
         if let Err(message) = strict::check(&body, &self.scene.limits, measured.total()) {
-            return self.refuse(number, body, Refused { status: 400, message });
+            return self.refuse(number, body, size, Refused { status: 400, message });
         }
         let key = header(headers, "x-api-key").unwrap_or_default().to_string();
         let asked = Asked { number, key, body, measured, size, came };
@@ -143,8 +143,8 @@ impl Front {
         captured.unwrap_or_else(|| self.values.clone())
     }
 
-    /// Answers a request that breaks a rule of the API.
-    fn refuse(&self, number: usize, request: Value, refused: Refused) -> Response {
+    /// Answers a request that breaks a rule of the API; `size` in bytes.
+    fn refuse(&self, number: usize, request: Value, size: usize, refused: Refused) -> Response {
         let Refused { status, message } = refused;
         let (kind, _) = reply::kind_of_status(status);
         let answer = reply::error(kind, &message, number);
@@ -159,7 +159,7 @@ impl Front {
             came: now,
             gone: Some(now),
         };
-        self.journal().add(exchange, message.len());
+        self.journal().add(exchange, size);
         self.fault(number, FaultKind::Protocol, message);
         json(status, &answer)
     }

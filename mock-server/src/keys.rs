@@ -10,6 +10,9 @@ use crate::values::Values;
 /// Keys that a long-lived server remembers; then the one longest unused is forgotten.
 const KEYS: usize = 1_000;
 
+/// Misses remembered of a key, so that a long-lived server does not grow.
+const MISSES: usize = 1_000;
+
 #[derive(Debug, Default)]
 pub struct Keys {
     of: HashMap<String, Memory>,
@@ -62,6 +65,9 @@ impl Memory {
 
     /// Whether this is news: a retry misses the same again.
     pub fn is_new(&mut self, place: Place, missed: &str) -> bool {
+        if self.reported.len() >= MISSES {
+            self.reported.clear();
+        }
         self.reported.insert((place, missed.to_string()))
     }
 }

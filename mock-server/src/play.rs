@@ -38,7 +38,10 @@ impl Front {
             asked.and_then(|(status, bytes)| Ok((status, serde_json::from_slice(&bytes)?)));
         let (status, message): (u16, Value) = match answer {
             Ok(answer) => answer,
-            Err(wrong) => return inner_failed(&wrong, cue.number),
+            Err(wrong) => {
+                self.journal().change(cue.number, |exchange| exchange.status = 500);
+                return inner_failed(&wrong, cue.number);
+            }
         };
         self.journal().change(cue.number, |exchange| {
             exchange.status = status;
@@ -62,7 +65,8 @@ impl Front {
         let fault = &reply.fault;
         let strikes = cue.attempt <= fault.status.len() + fault.attempts.max(1);
         let error_event = fault.error_event.clone().filter(|_| strikes);
-        let broken = error_event.is_some();
+        // A whole reply has no middle for an error event to stand in.
+        let broken = streamed && error_event.is_some();
         let chunks: Vec<Vec<u8>> = if streamed {
             let flaws = Flaws { malformed: fault.malformed, error_event };
             sse::events(&message, &flaws).into_iter().map(String::into_bytes).collect()

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use mock_server::Scene;
 
-use crate::screen::{self, Ink};
-use crate::stage::{self, Interrupted, Outcome, Play};
+use crate::screen::{self, Ink, Paint};
+use crate::stage::{self, Interrupted, Play};
 use crate::switches::Switches;
 use crate::{diff, live};
 
@@ -74,47 +74,64 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         pace: switches.pace,
         keep: switches.keep,
         yes: switches.yes,
-        trace: switches.trace,
+        trace: switches.trace.clone(),
         show: true,
     };
-    let outcome = stage::play(play).await?;
+    show_play(step, &switches, play, &next).await
+}
+
+async fn show_play(step: &Step, switches: &Switches, play: Play, next: &[String]) -> Result<i32> {
     let paint = screen::paint();
+    let mut run = format!("cargo run -p {}", step.package());
+    if let Some(name) = &switches.scene {
+        run.push_str(&format!(" -- --scene {name}"));
+        let whose = format!("{} plays the scene of another step", step.package());
+        screen::write(&format!("{}\n", paint.ink(Ink::Dim, &whose)));
+    }
+    let outcome = stage::play(play).await?;
     screen::write(&outcome.verified(&paint));
-    screen::write(&what_next(step, &outcome, &next));
+    let lines = if outcome.holds() { what_next(step) } else { how_to_look(&run, outcome.seed) };
+    screen::write(&format!("\n{}\n{}", paint.ink(Ink::Bold, "next"), commands(&paint, &lines)));
+    if outcome.holds() && switches.scene.is_none() {
+        for line in next {
+            screen::write(&format!("{}\n", paint.wrapped("  ", "    ", line)));
+        }
+    }
     Ok(if outcome.holds() { VERIFIED } else { NOT_VERIFIED })
 }
 
-/// What to type next; where something failed, how to look at it.
-fn what_next(step: &Step, outcome: &Outcome, scene_says: &[String]) -> String {
-    let paint = screen::paint();
-    let run = format!("cargo run -p {}", step.package());
-    let mut lines = Vec::new();
-    if outcome.holds() {
-        lines.push((format!("{run} -- --diff"), "what this step adds".to_string()));
-        if let Some(next) = step.next() {
-            lines.push((format!("cargo run -p {}", next.package()), "the next step".to_string()));
-        }
-    } else {
-        let seed = outcome.seed;
-        let kept = format!("{run} -- --seed {seed} --keep");
-        let traced = format!("{run} -- --seed {seed} --trace trace.json");
-        lines.push((kept, "the same run; look at its folder".to_string()));
-        lines.push((traced, "every request and reply".to_string()));
+/// Commands, and what each is for.
+type Commands = Vec<(String, &'static str)>;
+
+fn what_next(step: &Step) -> Commands {
+    let diff = format!("cargo run -p {} -- --diff", step.package());
+    let mut lines = vec![(diff, "what this step adds")];
+    if let Some(next) = step.next() {
+        lines.push((format!("cargo run -p {}", next.package()), "the next step"));
     }
-    let narrow = lines.iter().any(|(command, says)| command.len() + says.len() + 5 > paint.width);
+    lines
+}
+
+/// The same run again, to be looked at where something failed.
+fn how_to_look(run: &str, seed: u64) -> Commands {
+    let run = if run.contains(" -- ") { run.to_string() } else { format!("{run} --") };
+    vec![
+        (format!("{run} --seed {seed} --keep"), "the same run; look at its folder"),
+        (format!("{run} --seed {seed} --trace trace.json"), "every request and reply"),
+    ]
+}
+
+/// One line each, or two where they do not fit.
+fn commands(paint: &Paint, lines: &Commands) -> String {
     let widest = lines.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-    let mut shown = format!("\n{}\n", paint.ink(Ink::Bold, "next"));
+    let narrow = lines.iter().any(|(_, says)| widest + says.len() + 5 > paint.width);
+    let mut shown = String::new();
     for (command, says) in lines {
         let gap = match narrow {
             true => "\n    ".to_string(),
             false => " ".repeat(widest - command.len() + 3),
         };
-        shown.push_str(&format!("  {command}{gap}{}\n", paint.ink(Ink::Dim, &says)));
-    }
-    if outcome.holds() {
-        for line in scene_says {
-            shown.push_str(&format!("{}\n", paint.wrapped("  ", "    ", line)));
-        }
+        shown.push_str(&format!("  {command}{gap}{}\n", paint.ink(Ink::Dim, says)));
     }
     shown
 }

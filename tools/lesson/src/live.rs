@@ -81,7 +81,7 @@ async fn run_agent(folder: &PathBuf, url: &str, args: &[OsString]) -> Result<i32
     process::adopt_orphans();
     // The terminal sends Ctrl+C to the agent as well. What it means is the agent's to say; we only
     // must not end before it, since the folder is ours to remove.
-    let _heard = process::end_requests();
+    tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
     let mut command = Command::new(std::env::current_exe().context("finding this program itself")?);
     command.args(args).current_dir(folder).kill_on_drop(true);
     command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", url);

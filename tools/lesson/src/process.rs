@@ -87,13 +87,6 @@ pub fn end_descendants(mark: Option<&str>) {
     platform::end_descendants(mark);
 }
 
-/// The most memory this process has had at once, in KiB (Linux).
-pub fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(unix)]
 fn find_sh() -> Result<std::path::PathBuf> {
     on_path("sh")

@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock};
 use serde_json::Value;
 
 pub use paint::{Ink, Paint, Wrapper};
-pub use text::{fitted, only_colours, plain, visible, width};
+pub use text::{count, fitted, only_colours, plain, visible, width};
 
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 5;

@@ -31,6 +31,7 @@ use tokio::sync::mpsc;
 
 use crate::screen::Paint;
 pub use ending::Interrupted;
+use lines::Script;
 use program::Start;
 pub use rooms::Rooms;
 use run::Run;
@@ -144,18 +145,26 @@ async fn on_stage(
     let mut run = Run::new(play, start, model, show);
     let ending = run.play_to_the_end(events).await?;
 
+    let values = run.values();
+    let Run { transcript, script, mut end_requests, .. } = run;
     let evidence = Evidence {
         rooms,
-        transcript: &run.transcript,
+        transcript: &transcript,
         exchanges: &model.journal(),
         originals: &originals,
-        values: &run.values(),
+        values: &values,
         mark: &mark,
     };
-    let rules = judge_all(play, &evidence, &run, &ending, &model.faults()).await;
+    let faults = model.faults();
+    let told = tokio::select! {
+        rules = judge_all(play, &evidence, &script, &ending, &faults) => Ok(rules),
+        Some(()) = end_requests.recv() => Err(Interrupted),
+    };
+    crate::process::end_descendants(Some(&mark));
+    let rules = told?;
     let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
     let left_out = left_out.map(|rule| rule.name.clone()).collect();
-    Ok(Outcome { rules, left_out, seed, output: run.transcript.text.clone() })
+    Ok(Outcome { rules, left_out, seed, output: transcript.text })
 }
 
 /// Beside the screen where there is none: others read what a play of theirs prints.
@@ -167,7 +176,7 @@ fn say_where_it_is(kept: &Path, show: bool) {
 async fn judge_all(
     play: &Play,
     evidence: &Evidence<'_>,
-    run: &Run<'_>,
+    script: &Script<'_>,
     ending: &ending::Ending,
     faults: &[mock_server::Fault],
 ) -> Vec<Judged> {
@@ -175,7 +184,7 @@ async fn judge_all(
     for rule in play.scene.verify.iter().filter(|rule| is_looked_at(play, &rule.check)) {
         rules.push(evidence.judge(rule).await);
     }
-    rules.push(report::script(&play.scene, run, ending, evidence.exchanges, faults));
+    rules.push(report::script(evidence, &play.scene, script, ending, faults));
     rules.push(report::protocol(faults));
     rules
 }

@@ -53,6 +53,8 @@ fn main() {
         ("live_works_in_a_copy", live_in_a_copy),
         #[cfg(unix)]
         ("ctrl_c_ends_everything_and_is_exit_130", ctrl_c),
+        #[cfg(unix)]
+        ("ctrl_c_while_verifying_is_exit_130_too", ctrl_c_while_verifying),
         ("keep_names_the_folder", keep),
     ];
     let wanted = std::env::args().nth(1).filter(|arg| !arg.starts_with('-')).unwrap_or_default();
@@ -229,6 +231,20 @@ fn ctrl_c() {
     assert_eq!(status.code(), Some(130), "{rest:?}");
     assert!(!kill(&sleeper, "-0").expect("kill runs").success(), "the sleeper lives on");
     assert!(!room.exists(), "the temporary folder stays");
+}
+
+#[cfg(unix)]
+fn ctrl_c_while_verifying() {
+    use std::io::{BufRead, BufReader};
+    let steps = a_step("07", &format!("{SCENE}slow = {{ command = \"sleep 614\" }}\n"));
+    let mut stage = command(steps.path(), "").stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(stage.stdout.take().expect("piped")).lines();
+    let answer = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|l| l.contains("It is"));
+    lines.find(answer).expect("the answer").expect("a line");
+    let id = stage.id().to_string();
+    Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(stage.wait().expect("it ends").code(), Some(130), "{rest:?}");
 }
 
 fn keep() {

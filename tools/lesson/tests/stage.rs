@@ -312,6 +312,19 @@ async fn an_interrupt_reaches_the_program() {
     assert!(wrong.starts_with("the program was ended by a signal"), "{wrong}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn after_an_interrupt_the_next_line_is_handed_over() {
+    let dir = scene_dir(&[]);
+    let scene = "title = \"Stop\"\nproves = \"answer\"\n[[main]]\nuser = \"One.\"\n[[main]]\n\
+                 say = \"never seen\"\nstage.interrupt = true\n[[main]]\nuser = \"Two.\"\n\
+                 [[main]]\nsay = \"Here again.\"\n[verify]\nanswer = \"Here again.\"\n\
+                 shown = { screen = \"interrupted\" }\n";
+    let outcome = played(dir.path(), scene, "survives Ctrl+C").await;
+    assert!(outcome.holds(), "{:#?}\n{}", outcome.rules, outcome.output);
+    assert!(!outcome.output.contains("never seen"), "{}", outcome.output);
+}
+
 #[tokio::test]
 async fn the_trace_holds_every_request_and_reply() {
     let dir = two_hops();

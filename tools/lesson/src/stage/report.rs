@@ -10,7 +10,8 @@ use mock_server::{Exchange, Fault, FaultKind};
 use serde_json::json;
 
 use super::ending::Ending;
-use super::run::Run;
+use super::lines::Script;
+use super::verify::Evidence;
 use super::{Judged, Outcome};
 use crate::screen::{Ink, Paint, fitted};
 
@@ -29,21 +30,24 @@ pub fn head(paint: &Paint, scene: &Scene, scene_dir: &Path, seed: u64) -> String
 
 /// Whether the story was played to its end, as it was written.
 pub fn script(
+    evidence: &Evidence<'_>,
     scene: &Scene,
-    run: &Run<'_>,
+    script: &Script<'_>,
     ending: &Ending,
-    exchanges: &[Exchange],
     faults: &[Fault],
 ) -> Judged {
     let mut wrong = Vec::new();
-    wrong.extend(bad_ending(ending, run.transcript.last_words()));
-    if run.transcript.broken {
+    wrong.extend(bad_ending(ending, evidence.transcript.last_words()));
+    if evidence.transcript.broken {
         wrong.push("the program wrote bytes that are not UTF-8".to_string());
     }
     let missed = faults.iter().filter(|fault| fault.kind == FaultKind::Missed);
-    wrong.extend(missed.map(|fault| format!("request {}: {}", fault.request, fault.message)));
-    wrong.extend(never_reached(scene, run, exchanges));
-    if let Some(answer) = run.script.answer_left() {
+    // Faults name the scene by its whole path, which says nothing more here.
+    let (path, name) = (scene.path.display().to_string(), file_name(scene));
+    let told = |fault: &Fault| fault.message.replace(&path, &name);
+    wrong.extend(missed.map(|fault| format!("request {}: {}", fault.request, told(fault))));
+    wrong.extend(never_reached(scene, script, evidence.exchanges));
+    if let Some(answer) = script.answer_left() {
         wrong.push(format!("nothing was asked that the answer `{answer}` was for"));
     }
     Judged {
@@ -78,8 +82,8 @@ fn bad_ending(ending: &Ending, last_words: Option<&str>) -> Option<String> {
 }
 
 /// The first line that was never reached, and how many others.
-fn never_reached(scene: &Scene, run: &Run<'_>, exchanges: &[Exchange]) -> Option<String> {
-    let mut lines: Vec<&Line> = run.script.lines_left().collect();
+fn never_reached(scene: &Scene, script: &Script<'_>, exchanges: &[Exchange]) -> Option<String> {
+    let mut lines: Vec<&Line> = script.lines_left().collect();
     for part in &scene.parts {
         let came = |at: usize| {
             let place = Some((part.name.clone(), at));
@@ -94,13 +98,17 @@ fn never_reached(scene: &Scene, run: &Run<'_>, exchanges: &[Exchange]) -> Option
     }
     lines.sort_by_key(|line| line.at);
     let first = lines.first()?;
-    let file = scene.path.file_name().unwrap_or_default().to_string_lossy();
+    let file = file_name(scene);
     let more = match lines.len() - 1 {
         0 => String::new(),
         1 => " (nor was one more)".to_string(),
         more => format!(" (nor were {more} more)"),
     };
     Some(format!("line {} of {file} was never reached: {}{more}", first.at, what_it_is(first)))
+}
+
+fn file_name(scene: &Scene) -> String {
+    scene.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn what_it_is(line: &Line) -> String {

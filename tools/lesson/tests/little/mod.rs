@@ -162,6 +162,11 @@ pub async fn live() -> ! {
     while let Some(line) = agent.line() {
         if let Some(command) = line.strip_prefix('/') {
             println!("{command}: done");
+        } else if habit_is("survives Ctrl+C") {
+            tokio::select! {
+                () = agent.turn(&line) => {}
+                _ = tokio::signal::ctrl_c() => screen::notes("interrupted"),
+            }
         } else {
             agent.turn(&line).await;
         }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use lesson::stage::Interrupted;
 use repo::Repo;
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,6 +29,10 @@ async fn main() -> ExitCode {
     match run(&matches).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
+        Err(error) if error.is::<Interrupted>() => {
+            eprintln!("interrupted: everything that was started has ended");
+            ExitCode::from(130)
+        }
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)

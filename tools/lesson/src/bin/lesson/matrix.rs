@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use lesson::stage;
+use lesson::stage::{self, Interrupted};
 use serde_json::{Value, json};
 
 use crate::repo::{Repo, Step};
@@ -61,6 +61,7 @@ async fn play(
     let play = stage::Play { trace: Some(trace.clone()), ..of.play(program)? };
     let mut cell = Cell { scene, step, seed: 0, failed: Vec::new(), requests: 0, error: None };
     match stage::play(play).await {
+        Err(error) if error.is::<Interrupted>() => return Err(error),
         Err(error) => cell.error = Some(format!("{error:#}")),
         Ok(outcome) => {
             cell.seed = outcome.seed;

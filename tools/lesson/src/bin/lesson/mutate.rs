@@ -6,15 +6,16 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lesson::stage;
+use lesson::stage::{self, Interrupted};
 use tokio::process::Command;
 
 use crate::copy;
 use crate::mutations::{self, Mutation, Notice};
-use crate::repo::{Finished, Repo, Step, cargo, finish};
+use crate::repo::{Repo, Step, cargo, finish};
 use crate::say;
 
 /// A mutation can make a test run for ever.
@@ -59,6 +60,7 @@ pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool>
             let (mark, text) = match bench.try_one(&step, mutation).await {
                 Ok(Some(by)) => ("✓", by),
                 Ok(None) => ("✗", "nobody noticed".to_string()),
+                Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(error) => ("✗", format!("{error:#}")),
             };
             unnoticed += usize::from(mark == "✗");
@@ -114,10 +116,9 @@ impl Bench {
 
     /// Without a mutation the scene holds, and the named tests are there and pass.
     async fn stands_unchanged(&self, step: &Step, all: &[Mutation]) -> Result<()> {
-        let package = step.package();
         let head = format!("{} fails without any mutation", step.folder);
         self.build(step, &["build", "--bins", "-p"]).await.context(head.clone())?;
-        self.build(step, &["test", "--no-run", "-p"]).await.context(head.clone())?;
+        let programs = self.build_tests(step).await.context(head.clone())?;
         if let Some(failed) = self.scene_fails(step).await? {
             bail!("{head}: the scene fails by {failed}");
         }
@@ -131,14 +132,13 @@ impl Bench {
         if names.is_empty() {
             return Ok(());
         }
-        let tests = finish(self.cargo(&["test", "-p", &package]), TEST_LIMIT).await?;
-        let tests = tests.with_context(|| format!("{head}: its tests do not end"))?;
-        if !tests.ok {
-            bail!("{head}: its tests\n{}", tests.stdout);
+        let tests = run_tests(step, &programs, "").await?;
+        if let Some(why) = tests.why_failed {
+            bail!("{head}: its tests: {why}\n{}", tests.output);
         }
         for name in names {
             let passed = |line: &str| line.starts_with("test ") && line.ends_with("... ok");
-            if !tests.stdout.lines().any(|line| passed(line) && line.contains(name.as_str())) {
+            if !tests.output.lines().any(|line| passed(line) && line.contains(name.as_str())) {
                 bail!("{}: there is no test {name}, which must notice a mutation", step.folder);
             }
         }
@@ -167,22 +167,30 @@ impl Bench {
     }
 
     async fn test_notices(&self, step: &Step, name: &str) -> Result<Option<String>> {
-        self.build(step, &["test", "--no-run", "-p"]).await?;
-        let command = self.cargo(&["test", "--no-fail-fast", "-p", &step.package(), name]);
-        let Some(tests) = finish(command, TEST_LIMIT).await? else {
-            return Ok(Some(format!("noticed by test {name}: it does not end any more")));
-        };
-        if tests_run(&tests) == 0 {
+        let programs = self.build_tests(step).await?;
+        let tests = run_tests(step, &programs, name).await?;
+        if tests.count == 0 {
             bail!("no test was run for {name}");
         }
-        if tests.ok {
-            return Ok(None);
-        }
-        Ok(Some(format!("noticed by test {name}")))
+        Ok(tests.why_failed.map(|why| format!("noticed by test {name}: {why}")))
+    }
+
+    /// The step's test programs. They are run without cargo, which may have to wait for another
+    /// cargo: that would look like a test that hangs.
+    async fn build_tests(&self, step: &Step) -> Result<Vec<PathBuf>> {
+        let words = ["test", "--no-run", "--message-format", "json-render-diagnostics", "-p"];
+        let messages = self.build(step, &words).await?;
+        let programs = messages.lines().filter_map(|line| {
+            let message: serde_json::Value = serde_json::from_str(line).ok()?;
+            let is_test = message["profile"]["test"].as_bool()?;
+            let program = message["executable"].as_str().filter(|_| is_test)?;
+            Some(PathBuf::from(program))
+        });
+        Ok(programs.collect())
     }
 
     /// A mutation that does not compile is noticed by nobody but the compiler: an error.
-    async fn build(&self, step: &Step, words: &[&str]) -> Result<()> {
+    async fn build(&self, step: &Step, words: &[&str]) -> Result<String> {
         let package = step.package();
         let words: Vec<&str> =
             ["-q"].iter().chain(words).copied().chain([package.as_str()]).collect();
@@ -191,7 +199,7 @@ impl Bench {
         if !built.ok {
             bail!("it does not compile:\n{}", first_error(&built.stderr));
         }
-        Ok(())
+        Ok(built.stdout)
     }
 
     /// The rules that fail when the step plays its scene; `None` if all hold.
@@ -205,10 +213,43 @@ impl Bench {
     }
 }
 
+/// What the tests of a step did.
+#[derive(Default)]
+struct Tests {
+    /// How many were run.
+    count: usize,
+    why_failed: Option<String>,
+    output: String,
+}
+
+/// Runs the tests that have `name` in theirs; all, where it is empty.
+async fn run_tests(step: &Step, programs: &[PathBuf], name: &str) -> Result<Tests> {
+    let mut tests = Tests::default();
+    for program in programs {
+        let mut command = Command::new(program);
+        command.arg(name).current_dir(&step.dir).env("CARGO_MANIFEST_DIR", &step.dir);
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        match finish(command, TEST_LIMIT).await? {
+            None => {
+                tests.count += 1;
+                let limit = TEST_LIMIT.as_secs();
+                tests.why_failed = Some(format!("it has not ended after {limit} s"));
+            }
+            Some(run) => {
+                tests.count += tests_run(&run.stdout);
+                tests.output += &run.stdout;
+                if !run.ok {
+                    tests.why_failed.get_or_insert_with(|| "it fails".to_string());
+                }
+            }
+        }
+    }
+    Ok(tests)
+}
+
 /// The sum of all `running N tests`.
-fn tests_run(tests: &Finished) -> usize {
-    let counts = tests
-        .stdout
+fn tests_run(output: &str) -> usize {
+    let counts = output
         .lines()
         .filter_map(|line| line.strip_prefix("running ")?.split(' ').next()?.parse::<usize>().ok());
     counts.sum()

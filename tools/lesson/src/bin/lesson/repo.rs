@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use lesson::process;
-use lesson::stage::Play;
+use lesson::stage::{Interrupted, Play};
 use mock_server::Scene;
 use tokio::process::Command;
 
@@ -145,7 +145,7 @@ pub fn cargo(dir: &Path) -> Command {
 }
 
 /// What a command wrote and whether it succeeded; `None` where it took longer than `limit`, and
-/// was ended with all it had started.
+/// was ended with all it had started. Errors with `Interrupted` on Ctrl+C.
 pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Finished>> {
     process::lead_a_group(&mut command);
     let child = command
@@ -154,23 +154,27 @@ pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Fini
         .spawn()
         .with_context(|| format!("starting {:?}", command.as_std().get_program()))?;
     let id = child.id();
-    match tokio::time::timeout(limit, child.wait_with_output()).await {
-        Ok(out) => {
-            let out = out?;
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let finished = Finished {
-                ok: out.status.success(),
-                stdout: text(&out.stdout),
-                stderr: text(&out.stderr),
-            };
-            Ok(Some(finished))
+    let out = tokio::select! {
+        out = child.wait_with_output() => Some(out?),
+        () = tokio::time::sleep(limit) => None,
+        // It leads a group of its own, so the terminal's Ctrl+C does not reach it.
+        _ = tokio::signal::ctrl_c() => {
+            end_all(id);
+            return Err(Interrupted.into());
         }
-        Err(_) => {
-            if let Some(id) = id {
-                process::end_group(id);
-            }
-            Ok(None)
-        }
+    };
+    let Some(out) = out else {
+        end_all(id);
+        return Ok(None);
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+    Ok(Some(Finished { ok: out.status.success(), stdout, stderr }))
+}
+
+fn end_all(id: Option<u32>) {
+    if let Some(id) = id {
+        process::end_group(id);
     }
 }
 

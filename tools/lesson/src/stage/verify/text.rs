@@ -88,7 +88,12 @@ pub fn says(text: &Text) -> String {
 }
 
 fn shown(found: &str) -> String {
-    if found.trim().is_empty() { "is empty".to_string() } else { format!("is {}", excerpt(found)) }
+    if found.trim().is_empty() {
+        return "is empty".to_string();
+    }
+    let excerpt = excerpt(found);
+    let verb = if excerpt.starts_with("“… ") { "ends with" } else { "is" };
+    format!("{verb} {excerpt}")
 }
 
 /// A text in quotes, on one line, its end only where it is long: what counts comes last.
