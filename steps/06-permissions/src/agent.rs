@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::Input;
 use crate::message::{Block, Message, Role};
 use crate::model::{Model, Usage};
-use crate::permissions::{Decision, Permissions};
+use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
 use crate::session::Session;
 use crate::tools::Tools;
@@ -26,20 +26,13 @@ const MAX_TURNS: usize = 50;
 pub struct Agent {
     model: Model,
     pub session: Session,
-    tools: Tools,
-    permissions: Permissions,
+    pub tools: Tools,
     prompt: Prompt,
 }
 
 impl Agent {
-    pub fn new(
-        model: Model,
-        tools: Tools,
-        permissions: Permissions,
-        prompt: Prompt,
-        session: Session,
-    ) -> Self {
-        Self { model, session, tools, permissions, prompt }
+    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
+        Self { model, session, tools, prompt }
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -108,24 +101,21 @@ impl Agent {
     /// Asks the person where a call may not simply run. The error is for the model: it has to know
     /// what it must do without, and who says so.
     async fn permit(&mut self, tool: &str, input: &Value, user: &mut Input) -> Result<()> {
-        let why = match self.permissions.judge(tool, input) {
+        let permissions = &mut self.tools.permissions;
+        let why = match permissions.judge(tool, input) {
             Decision::Allow => return Ok(()),
-            Decision::Deny(rule) => bail!("refused by {rule}\ngo without it, and not around it"),
+            Decision::Deny(rule) => bail!("refused\n{rule}\ngo without it, and not around it"),
             Decision::Ask(why) => why,
         };
-        screen::asks(&self.permissions.question(tool, input, &why));
-        let Some(answer) = user.next("").await else {
-            bail!("refused: nobody is there to be asked ({why})\ngo without it");
-        };
-        match answer.trim() {
-            "y" | "yes" => Ok(()),
-            "a" | "always" => {
-                self.permissions.allow_always(tool, input);
-                Ok(())
-            }
-            "" | "n" | "no" => bail!("the user said no ({why})\ngo without it, or ask what to do"),
-            words => bail!("the user said no ({why}), and: {words}"),
+        screen::asks(&permissions.question(tool, input, &why));
+        match user.next("").await.as_deref().map(str::trim) {
+            Some("y" | "yes") => {}
+            Some("a" | "always") => permissions.allow_always(tool, input),
+            Some("" | "n" | "no") => bail!("the user said no\n{why}\ngo without it, or ask"),
+            Some(words) => bail!("the user said no\n{why}\nand: {words}"),
+            None => bail!("refused, for nobody was there to answer\n{why}\ngo without it"),
         }
+        Ok(())
     }
 }
 

@@ -63,10 +63,8 @@ async fn converse() -> Result<()> {
         Some(name) => Session::resume(&home, &folder, name)?,
     };
     prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
-    let permissions = Permissions::load(&folder, &home)?;
-    let mut tools = Tools::new(folder.clone());
-    tools.hidden = permissions.hidden();
-    let mut agent = Agent::new(Model::from_env()?, tools, permissions, prompt, session);
+    let mut agent = Agent::new(Model::from_env()?, Tools::new(folder.clone()), prompt, session);
+    agent.tools.permissions = Permissions::load(&folder, &home)?;
     let mut input = Input::open(&home);
     if let Some(question) = question {
         return agent.run(question.context("-p needs a question")?, &mut input).await;

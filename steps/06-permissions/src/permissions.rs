@@ -223,11 +223,7 @@ impl Rule {
             _ if EITHER.contains(&tool) => !pattern.is_empty(),
             _ => rest == "*)" && tool.starts_with(|c: char| c.is_ascii_lowercase()),
         };
-        ensure!(
-            is_good,
-            "{shown} is none; write a tool's name alone, one command in plain words as in \
-            `run_shell(cargo test *)`, or files as in `edit_file(src/**)`"
-        );
+        ensure!(is_good, "{shown} is none\n{HOW_RULES_LOOK}");
         let pattern = Some(pattern).filter(|p| *p != "*").map(String::from);
         Ok(Self { list, tool: tool.into(), pattern, shown })
     }
@@ -370,6 +366,10 @@ const READERS: &[&str] = &["read_file", "list_files", "grep_search"];
 const WRITERS: &[&str] = &["edit_file", "write_file"];
 const EITHER: &[&str] = &["read_file", "list_files", "grep_search", "edit_file", "write_file"];
 
+const HOW_RULES_LOOK: &str = "\
+    write a tool's name alone, one command in plain words as in `run_shell(cargo test *)`, or files \
+    as in `edit_file(src/**)`";
+
 /// What would be more than plain words in a rule about commands.
 const SPECIAL: [char; 12] = ['|', '&', ';', '<', '>', '\'', '"', '\\', '`', '$', '(', ')'];
 
@@ -511,3 +511,11 @@ const DANGEROUS: &[(&str, &str)] = &[
     ("run_shell(umount)", "changes the file system"), ("run_shell(sysctl)", "changes the kernel"), ("run_shell(insmod)", "changes the kernel"),
     ("run_shell(modprobe)", "changes the kernel"),
 ];
+
+#[cfg(test)]
+#[path = "../tests/permissions.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "../tests/commands.rs"]
+mod commands;

@@ -5,7 +5,8 @@
 //! names the thing and says what would do. Every result is bounded while it is read, never
 //! afterwards, and says what it leaves out.
 //!
-//! Left out on purpose: paths may lead anywhere, as yours may. Permissions come later.
+//! Who may call what is asked before a call comes here, except that files which must not be read are
+//! neither listed nor searched.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,6 +21,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::edit::Edits;
+use crate::permissions::Permissions;
 use crate::shell;
 
 /// Bytes of one `read_file`: some 12,000 tokens.
@@ -49,8 +51,7 @@ pub struct Tool {
 pub struct Tools {
     root: PathBuf,
     edits: Edits,
-    /// Files that are neither listed nor searched.
-    pub hidden: Vec<String>,
+    pub permissions: Permissions,
     offered: Vec<Tool>,
     search_time: Duration,
 }
@@ -60,7 +61,7 @@ impl Tools {
     pub fn new(root: PathBuf) -> Self {
         Self {
             root,
-            hidden: Vec::new(),
+            permissions: Permissions::default(),
             edits: Edits::default(),
             offered: TOOLS.iter().map(as_offered).collect(),
             search_time: SEARCH_TIME,
@@ -197,7 +198,7 @@ impl Tools {
         if let Some(glob) = input["glob"].as_str() {
             globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
         }
-        for pattern in &self.hidden {
+        for pattern in self.permissions.hidden() {
             globs.add(&format!("!{pattern}"))?;
         }
         let globs = globs.build()?;

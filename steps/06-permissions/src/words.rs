@@ -225,3 +225,7 @@ impl Lexer<'_> {
         script.unclear.map_or(Ok(()), Err)
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/words.rs"]
+mod tests;
