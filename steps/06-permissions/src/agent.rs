@@ -1,38 +1,48 @@
-//! The loop. An agent is a model, a list of messages, and this loop over both: send the list, run
-//! the tools that the reply calls, put their results at the end of the list, send it again. A reply
-//! that calls nothing is the answer.
-//!
-//! A tool that fails does not end the loop. The model gets the error as the result of its call, and
-//! most of the time it does better in the next turn.
-//!
-//! Each message is in the session's file before the loop goes on, so that whatever ends the process
-//! leaves behind what the model has seen and done.
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use lesson::screen;
 use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use crate::Input;
 use crate::message::{Block, Message, Role};
 use crate::model::{Model, Usage};
 use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
-use crate::session::Session;
+use crate::session::{self, Session};
+use crate::streaming::{Assembly, Piece};
 use crate::tools::Tools;
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
 
+/// Calls that only read run side by side, so many at once.
+const SIDE_BY_SIDE: usize = 10;
+
+/// Tells of each Ctrl+C.
+pub type Interrupts = watch::Receiver<()>;
+
 pub struct Agent {
     model: Model,
     pub session: Session,
-    pub tools: Tools,
+    tools: Arc<Tools>,
     prompt: Prompt,
+    interrupts: Interrupts,
 }
 
 impl Agent {
-    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
-        Self { model, session, tools, prompt }
+    pub fn new(
+        model: Model,
+        tools: Tools,
+        prompt: Prompt,
+        session: Session,
+        interrupts: Interrupts,
+    ) -> Self {
+        Self { model, session, tools: Arc::new(tools), prompt, interrupts }
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -49,74 +59,181 @@ impl Agent {
         )
     }
 
-    /// From one line of the user to the model's final answer.
+    /// From one line of the user to the model's final answer, or to the user's Ctrl+C.
     pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
         let is_first = self.session.messages.is_empty();
         let message =
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
         self.session.push(message)?;
+        // One that came before this line is not meant for it.
+        self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
-            let messages = prompt::with_marks(&self.session.messages)?;
-            let system = self.prompt.system();
-            let (reply, usage) = self.model.ask(&system, &messages, self.tools.offered()).await?;
-            show_cache(&usage);
-            self.session.used(&self.model.name, usage)?;
+            let mut calls = Calls::new(&self.tools);
+            let (reply, mut was_interrupted) = self.listen(&mut calls).await?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
-            self.session.push(reply.clone())?;
-            let results = self.answer_every_call(&reply, user).await;
-            if results.is_empty() {
+            if !reply.content.is_empty() {
+                self.session.push(reply.clone())?;
+            }
+            let stop = &mut self.interrupts;
+            let results = calls.answer_every_call(&reply, stop, &mut was_interrupted, user).await;
+            let is_answer = results.is_empty();
+            if !is_answer {
+                self.session.push(Message { role: Role::User, content: results })?;
+            }
+            if was_interrupted {
+                screen::notes("interrupted");
+            }
+            if is_answer || was_interrupted {
                 return Ok(());
             }
-            self.session.push(Message { role: Role::User, content: results })?;
         }
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// Shows what the model says, runs what it calls, and gives one result for each call.
-    async fn answer_every_call(&mut self, reply: &Message, user: &mut Input) -> Vec<Block> {
-        let mut results = Vec::new();
-        for block in &reply.content {
-            match block {
-                Block::Text { text } => screen::says(text),
-                Block::ToolUse { id, name, input } => {
-                    screen::calls(name, input);
-                    let result = match self.permit(name, input, user).await {
-                        Ok(()) => self.tools.run(name, input).await,
-                        Err(refusal) => Err(refusal),
-                    };
-                    let (content, is_error) = match result {
-                        Ok(text) => (text, false),
-                        Err(error) => (format!("error: {error:#}"), true),
-                    };
-                    screen::returns(&content, is_error);
-                    let tool_use_id = id.clone();
-                    results.push(Block::ToolResult { tool_use_id, content, is_error });
-                }
-                Block::ToolResult { .. } | Block::Other(_) => {}
+    /// One reply, shown as it comes, and whether the user broke in. Then it is what had come.
+    async fn listen(&mut self, calls: &mut Calls) -> Result<(Message, bool)> {
+        let (system, offered) = (self.prompt.system(), self.tools.offered());
+        let messages = prompt::with_marks(&self.session.messages)?;
+        let mut reply = Assembly::default();
+        let mut hand_out = |piece| match piece {
+            Piece::Text(text) => screen::says_more(&text),
+            Piece::Finished(block) => {
+                screen::says_end();
+                calls.begin(&block);
             }
+        };
+        let asked = self.model.ask(&system, &messages, offered, &mut reply, &mut hand_out);
+        let asked = tokio::select! {
+            asked = asked => Some(asked),
+            () = next(&mut self.interrupts) => None,
+        };
+        screen::says_end();
+        let was_interrupted = asked.is_none();
+        let (message, usage) = asked.unwrap_or_else(|| Ok(reply.so_far()))?;
+        show_cache(&usage);
+        self.session.used(&self.model.name, usage)?;
+        Ok((message, was_interrupted))
+    }
+}
+
+/// The calls of one reply.
+struct Calls {
+    tools: Arc<Tools>,
+    /// Calls that have begun, by their id.
+    begun: HashMap<String, JoinHandle<Result<Outcome, JoinError>>>,
+    slots: Arc<Semaphore>,
+    /// No call has come yet that does more than read: a read behind one must see what it did.
+    only_reads: bool,
+    /// The call that the screen showed last, if nothing came after it.
+    shown: Option<String>,
+}
+
+/// What a tool gave, and whether it is an error.
+type Outcome = (String, bool);
+
+impl Calls {
+    fn new(tools: &Arc<Tools>) -> Self {
+        let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
+        Self { tools: tools.clone(), begun: HashMap::new(), slots, only_reads: true, shown: None }
+    }
+
+    /// Begins a call that may begin before the reply is whole.
+    fn begin(&mut self, block: &Block) {
+        let Block::ToolUse { id, name, input } = block else { return };
+        let is_free = || self.tools.permissions.judge(name, input) == Decision::Allow;
+        self.only_reads = self.only_reads && Tools::only_reads(name) && is_free();
+        if !self.only_reads || self.begun.contains_key(id) {
+            return;
+        }
+        self.show(id, name, input);
+        let (tools, slots) = (self.tools.clone(), self.slots.clone());
+        let (name, input) = (name.clone(), input.clone());
+        let call = async move {
+            let _slot = slots.acquire().await;
+            // On a thread of its own: reading a file holds up whoever does it.
+            let read = move || Handle::current().block_on(outcome(&tools, &name, &input));
+            spawn_blocking(read).await
+        };
+        self.begun.insert(id.clone(), tokio::spawn(call));
+    }
+
+    /// One result for each call, in the order of the calls. Reads that follow one another run side
+    /// by side, anything else alone. After Ctrl+C, what has not ended is said to be interrupted.
+    async fn answer_every_call(
+        mut self,
+        reply: &Message,
+        interrupts: &mut Interrupts,
+        was_interrupted: &mut bool,
+        user: &mut Input,
+    ) -> Vec<Block> {
+        let mut results = Vec::new();
+        for (place, block) in reply.content.iter().enumerate() {
+            let Block::ToolUse { id, name, input } = block else { continue };
+            if !*was_interrupted {
+                self.only_reads = true;
+                reply.content[place..].iter().for_each(|block| self.begin(block));
+            }
+            let begun = self.begun.remove(id);
+            let is_lost = *was_interrupted && !begun.as_ref().is_some_and(JoinHandle::is_finished);
+            if !is_lost && self.shown.take().as_ref() != Some(id) {
+                screen::calls(name, input);
+            }
+            let run = async {
+                let Some(call) = begun else {
+                    return match permit(&self.tools, name, input, user).await {
+                        Ok(()) => outcome(&self.tools, name, input).await,
+                        Err(refusal) => (format!("error: {refusal:#}"), true),
+                    };
+                };
+                let ended = call.await.flatten();
+                ended.unwrap_or_else(|error| (format!("error: the tool broke down: {error}"), true))
+            };
+            let outcome = tokio::select! {
+                () = std::future::ready(()), if is_lost => None,
+                outcome = run, if !is_lost => Some(outcome),
+                () = next(interrupts) => None,
+            };
+            *was_interrupted |= outcome.is_none();
+            let Some((content, is_error)) = outcome else {
+                results.push(session::interrupted(id));
+                continue;
+            };
+            screen::returns(&content, is_error);
+            results.push(Block::ToolResult { tool_use_id: id.clone(), content, is_error });
         }
         results
     }
 
-    /// Asks the person where a call may not simply run. The error is for the model: it has to know
-    /// what it must do without, and who says so.
-    async fn permit(&mut self, tool: &str, input: &Value, user: &mut Input) -> Result<()> {
-        let permissions = &mut self.tools.permissions;
-        let why = match permissions.judge(tool, input) {
-            Decision::Allow => return Ok(()),
-            Decision::Deny(rule) => bail!("refused\n{rule}\ngo without it, and not around it"),
-            Decision::Ask(why) => why,
-        };
-        screen::asks(&permissions.question(tool, input, &why));
-        match user.next("").await.as_deref().map(str::trim) {
-            Some("y" | "yes") => {}
-            Some("a" | "always") => permissions.allow_always(tool, input),
-            Some("" | "n" | "no") => bail!("the user said no\n{why}\ngo without it, or ask"),
-            Some(words) => bail!("the user said no\n{why}\nand: {words}"),
-            None => bail!("refused, for nobody was there to answer\n{why}\ngo without it"),
-        }
-        Ok(())
+    fn show(&mut self, id: &str, name: &str, input: &Value) {
+        screen::calls(name, input);
+        self.shown = Some(id.to_string());
     }
+}
+
+async fn outcome(tools: &Tools, name: &str, input: &Value) -> Outcome {
+    match tools.run(name, input).await {
+        Ok(text) => (text, false),
+        Err(error) => (format!("error: {error:#}"), true),
+    }
+}
+
+/// Asks the person where a call may not simply run. The error is for the model: it has to know what
+/// it must do without, and who says so.
+async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> Result<()> {
+    let why = match tools.permissions.judge(name, input) {
+        Decision::Allow => return Ok(()),
+        Decision::Deny(rule) => bail!("refused\n{rule}\ngo without it, and not around it"),
+        Decision::Ask(why) => why,
+    };
+    screen::asks(&tools.permissions.question(name, input, &why));
+    match user.next("").await.as_deref().map(str::trim) {
+        Some("y" | "yes") => {}
+        Some("a" | "always") => tools.permissions.allow_always(name, input),
+        Some("" | "n" | "no") => bail!("the user said no\n{why}\ngo without it, or ask"),
+        Some(words) => bail!("the user said no\n{why}\nand: {words}"),
+        None => bail!("refused, for nobody was there to answer\n{why}\ngo without it"),
+    }
+    Ok(())
 }
 
 /// What the cache did for one call. Servers without a cache report nothing.
@@ -125,5 +242,13 @@ fn show_cache(usage: &Usage) {
     if read + written > 0 {
         let (read, written) = (screen::count(read), screen::count(written));
         screen::notes(&format!("cache: {read} tokens read, {written} written"));
+    }
+}
+
+/// Waits for the next Ctrl+C.
+pub async fn next(interrupts: &mut Interrupts) {
+    if interrupts.changed().await.is_err() {
+        // Nobody listens for it any more: it never comes.
+        std::future::pending().await
     }
 }

@@ -11,6 +11,8 @@ mod permissions;
 mod prompt;
 mod session;
 mod shell;
+mod sse;
+mod streaming;
 mod tools;
 mod words;
 
@@ -24,9 +26,9 @@ use anyhow::{Context, Result, bail};
 use lesson::screen;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use agent::Agent;
+use agent::{Agent, Interrupts};
 use model::Model;
 use permissions::Permissions;
 use prompt::Prompt;
@@ -63,9 +65,11 @@ async fn converse() -> Result<()> {
         Some(name) => Session::resume(&home, &folder, name)?,
     };
     prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
-    let mut agent = Agent::new(Model::from_env()?, Tools::new(folder.clone()), prompt, session);
-    agent.tools.permissions = Permissions::load(&folder, &home)?;
-    let mut input = Input::open(&home);
+    let interrupts = interrupts();
+    let (model, tools) =
+        (Model::from_env()?, Tools::new(folder.clone(), Permissions::load(&folder, &home)?));
+    let mut agent = Agent::new(model, tools, prompt, session, interrupts.clone());
+    let mut input = Input::open(&home, interrupts);
     if let Some(question) = question {
         return agent.run(question.context("-p needs a question")?, &mut input).await;
     }
@@ -93,6 +97,15 @@ async fn converse() -> Result<()> {
     Ok(())
 }
 
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
+}
+
 /// Whether the option is there, and the word behind it, if there is one.
 fn value_of<'a>(option: &str, arguments: &'a [String]) -> Option<Option<&'a str>> {
     let at = arguments.iter().position(|argument| argument == option)?;
@@ -112,10 +125,13 @@ struct Input {
     is_terminal: bool,
     asks: blocking::Sender<String>,
     lines: mpsc::UnboundedReceiver<Option<String>>,
+    /// A line was asked for and has not come yet.
+    is_reading: bool,
+    interrupts: Interrupts,
 }
 
 impl Input {
-    fn open(home: &Path) -> Self {
+    fn open(home: &Path, interrupts: Interrupts) -> Self {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let history = home.join(".loopwright_history");
         let (asks, asked) = blocking::channel::<String>();
@@ -133,13 +149,21 @@ impl Input {
                 let _ = sender.send(line);
             }
         });
-        Self { is_terminal, asks, lines }
+        Self { is_terminal, asks, lines, is_reading: false, interrupts }
     }
 
-    /// The next line; nothing when the input has ended.
+    /// The next line, or an empty one at Ctrl+C; nothing when the input has ended.
     async fn next(&mut self, prompt: &str) -> Option<String> {
-        self.asks.send(prompt.to_string()).ok()?;
-        self.lines.recv().await.flatten()
+        self.interrupts.mark_unchanged();
+        if !std::mem::replace(&mut self.is_reading, true) {
+            self.asks.send(prompt.to_string()).ok()?;
+        }
+        let line = tokio::select! {
+            line = self.lines.recv() => line,
+            () = agent::next(&mut self.interrupts) => return Some(String::new()),
+        };
+        self.is_reading = false;
+        line.flatten()
     }
 }
 

@@ -15,6 +15,7 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use regex::Regex;
@@ -68,7 +69,7 @@ pub struct Permissions {
     workspace: PathBuf,
     home: PathBuf,
     rules: Vec<Rule>,
-    always: Vec<String>,
+    always: Mutex<Vec<String>>,
 }
 
 impl Permissions {
@@ -112,7 +113,7 @@ impl Permissions {
         if let Some(rule) = first("deny") {
             return Decision::Deny(rule.shown.clone());
         }
-        if self.always.contains(&call_name(tool, input)) {
+        if self.always().contains(&call_name(tool, input)) {
             return Decision::Allow;
         }
         let asked = first("ask").map(|rule| rule.shown.clone());
@@ -126,8 +127,12 @@ impl Permissions {
     }
 
     /// The answer "always": this very call is not asked again in this session. Deny still binds.
-    pub fn allow_always(&mut self, tool: &str, input: &Value) {
-        self.always.push(call_name(tool, input));
+    pub fn allow_always(&self, tool: &str, input: &Value) {
+        self.always().push(call_name(tool, input));
+    }
+
+    fn always(&self) -> MutexGuard<'_, Vec<String>> {
+        self.always.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the person is asked: the command, where it would run, and why this is asked.

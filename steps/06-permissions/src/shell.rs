@@ -40,6 +40,8 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     let mut child = command.spawn().context("the command could not be started")?;
     // It holds our ends of the pipe, which would keep the pipe from ever ending.
     drop(command);
+    // From here on the waiting may be called off at any time.
+    let mut ending = EndsWithUs(child.id());
 
     let output = Arc::new(Mutex::new(Output::default()));
     let (ended, mut pipe_ended) = oneshot::channel();
@@ -53,6 +55,7 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
         }
         child.wait().await.context("the command could not be ended")?;
     }
+    ending.0 = None;
     let pipe_is_open = tokio::time::timeout(GRACE, &mut pipe_ended).await.is_err();
     let text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
 
@@ -64,6 +67,17 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     match status {
         Ok(status) => Ok(format!("{}{rest}\n{text}", outcome(status?))),
         Err(_) => bail!("stopped after {limit:?}{rest}\n{text}"),
+    }
+}
+
+/// Ends a command, with all it has started, when nobody waits for it any more.
+struct EndsWithUs(Option<u32>);
+
+impl Drop for EndsWithUs {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            process::end_group(id);
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use crate::edit::Edits;
 use crate::permissions::Permissions;
 use crate::shell;
+use crate::streaming;
 
 /// Bytes of one `read_file`: some 12,000 tokens.
 const MAX_READ: usize = 50_000;
@@ -58,10 +59,10 @@ pub struct Tools {
 
 impl Tools {
     /// Tools that work in this folder.
-    pub fn new(root: PathBuf) -> Self {
+    pub fn new(root: PathBuf, permissions: Permissions) -> Self {
         Self {
             root,
-            permissions: Permissions::default(),
+            permissions,
             edits: Edits::default(),
             offered: TOOLS.iter().map(as_offered).collect(),
             search_time: SEARCH_TIME,
@@ -72,8 +73,18 @@ impl Tools {
         &self.offered
     }
 
+    /// Calls of these tools change nothing, so they may run side by side.
+    pub fn only_reads(name: &str) -> bool {
+        matches!(name, "list_files" | "read_file" | "grep_search")
+    }
+
     /// Carries out one call. The error is for the model.
     pub async fn run(&self, name: &str, input: &Value) -> Result<String> {
+        if let Some(text) = streaming::unreadable(input) {
+            bail!(
+                "the arguments of {name} are no JSON object: {text}\ncall it again with whole ones"
+            );
+        }
         let Some(tool) = self.offered.iter().find(|tool| tool.name == name) else {
             let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();
             bail!("there is no tool {name}\nthere are: {}", names.join(", "));

@@ -169,7 +169,7 @@ fn a_bare_rule_allows_neither_dangerous_commands_nor_paths_outside() {
 
 #[test]
 fn always_holds_for_this_call_alone_and_never_against_a_denial() {
-    let mut permissions =
+    let permissions =
         Place::new().with(json!({ "deny": ["run_shell(rm *)"], "ask": ["run_shell(make *)"] }));
     for command in ["cargo run", "rm x", "make"] {
         permissions.allow_always("run_shell", &json!({ "command": command }));
