@@ -252,3 +252,7 @@ pub async fn next(interrupts: &mut Interrupts) {
         std::future::pending().await
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/permit.rs"]
+mod permit_tests;
