@@ -160,7 +160,7 @@ impl Input {
         }
         let line = tokio::select! {
             line = self.lines.recv() => line,
-            () = agent::next(&mut self.interrupts) => return Some(String::new()),
+            () = agent::interrupted(&self.interrupts) => return Some(String::new()),
         };
         self.is_reading = false;
         line.flatten()

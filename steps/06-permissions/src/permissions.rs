@@ -117,11 +117,10 @@ impl Permissions {
             return Decision::Allow;
         }
         let asked = first("ask").map(|rule| rule.shown.clone());
-        match asked.or_else(|| acts.iter().find_map(|act| self.objection(tool, act))) {
+        let why = asked.or_else(|| acts.iter().find_map(|act| self.objection(tool, act)));
+        match why {
             None => Decision::Allow,
-            Some(why) if self.mode == Mode::DontAsk => {
-                Decision::Deny(format!("mode dontAsk: {why}"))
-            }
+            Some(why) if self.mode == Mode::DontAsk => Decision::Deny(format!("dontAsk: {why}")),
             Some(why) => Decision::Ask(why),
         }
     }
@@ -155,23 +154,22 @@ impl Permissions {
         let is_named = allowing.iter().any(|rule| rule.pattern.is_some());
         // What cannot be read cannot be compared with what is denied.
         let blind = matches!(act, Act::Unclear(_)) && self.rules.iter().any(|r| r.list == "deny");
-        if is_named || self.mode == Mode::BypassPermissions && !blind {
-            return None;
-        }
-        let danger = self.covering("danger", tool, act).next().map(|rule| rule.shown.as_str());
-        let (shown, danger, is_free) = match act {
+        let (shown, is_free) = match act {
+            _ if is_named || self.mode == Mode::BypassPermissions && !blind => return None,
             Act::Unclear(what) => return Some(format!("not understood: {what}")),
             Act::File(tools, _) if *tools != WRITERS => return None,
-            Act::File(_, path) => {
-                let outside = (!self.is_inside(path)).then_some("lies outside the workspace");
-                (path.clone(), danger.or(outside), self.mode == Mode::AcceptEdits)
-            }
-            Act::Run(words) => (words.join(" "), danger, tool == "run_shell" && is_safe(words)),
+            Act::File(_, path) => (path.clone(), self.mode == Mode::AcceptEdits),
+            Act::Run(words) => (words.join(" "), tool == "run_shell" && is_safe(words)),
         };
-        match danger {
-            Some(danger) => Some(format!("`{}` {danger}", shown.replace(HOLE, "…"))),
-            None if is_free || !allowing.is_empty() => None,
-            None => Some(format!("no rule allows `{}`", shown.replace(HOLE, "…"))),
+        let shown = shown.replace(HOLE, "…");
+        let danger = self.covering("danger", tool, act).next();
+        match act {
+            _ if danger.is_some() => danger.map(|rule| format!("`{shown}` {}", rule.shown)),
+            Act::File(_, path) if !self.is_inside(path) => {
+                Some(format!("`{shown}` lies outside the workspace"))
+            }
+            _ if is_free || !allowing.is_empty() => None,
+            _ => Some(format!("no rule allows `{shown}`")),
         }
     }
 
@@ -200,8 +198,7 @@ impl Permissions {
 
     /// False also where nobody can tell.
     fn is_inside(&self, path: &str) -> bool {
-        let real =
-            resolve(&self.at(path)).filter(|_| !path.contains(HOLE) && !path.starts_with('~'));
+        let real = resolve(&self.at(path)).filter(|_| !path.contains([HOLE, '~']));
         real.is_some_and(|path| path.starts_with(&self.workspace))
     }
 
@@ -210,11 +207,9 @@ impl Permissions {
     fn path_fits(&self, pattern: &str, path: &str, allows: bool) -> bool {
         let real = |path: &str| Some(resolve(&self.at(path))?.to_string_lossy().replace('\\', "/"));
         let (Some(pattern), Some(path)) = (real(pattern), real(path)) else { return false };
-        if allows {
-            return glob(&pattern, &path, "[^/]*");
-        }
-        let (pattern, path) = (pattern.to_lowercase(), path.to_lowercase());
-        glob(&pattern, &path, "[^/]*") || glob(&(pattern + "/**"), &path, "[^/]*")
+        let below = format!("{pattern}/**").to_lowercase();
+        glob(&pattern, &path, "[^/]*")
+            || !allows && glob(&below, &(path + "/").to_lowercase(), "[^/]*")
     }
 }
 
@@ -292,15 +287,15 @@ fn loosely(pattern: &str, words: &[String]) -> bool {
     let pattern = pattern.trim_end_matches(" *").split(' ').map(String::from);
     let (flags, wanted) = take_apart(&pattern.collect::<Vec<_>>());
     let (given, operands) = take_apart(words);
-    let may_be = |wanted: &str, word: &str| word.contains(HOLE) || glob(wanted, word, ".*");
-    let short_for =
-        |flag: &str, word: &str| word.len() > 2 && flag.starts_with(word) && word.starts_with("--");
+    let may_be = |wanted: &String, word: &String| word.contains(HOLE) || glob(wanted, word, ".*");
+    // Long options may be shortened.
+    let begins = |flag: &String, word: &String| word.len() > 2 && flag.starts_with(word.as_str());
+    let is_given =
+        |flag: &String| given.iter().any(|word| may_be(flag, word) || begins(flag, word));
     !words[0].contains(HOLE)
         && operands.len() >= wanted.len()
         && wanted.iter().zip(&operands).all(|(wanted, word)| may_be(wanted, word))
-        && flags
-            .iter()
-            .all(|flag| given.iter().any(|word| may_be(flag, word) || short_for(flag, word)))
+        && flags.iter().all(is_given)
 }
 
 /// A command's options, in single letters where they may be that (`--recursive` and `-R` as `-r`),
@@ -315,15 +310,14 @@ fn take_apart(words: &[String]) -> (Vec<String>, Vec<String>) {
         let option = long.map_or(option, |(_, short)| short).replace('R', "r");
         if operands.len() == 1 && VALUED.contains(&format!("{name} {option}").as_str()) {
             rest.next();
-        } else if !option.starts_with(['-', HOLE]) {
+        } else if !option.starts_with('-') {
             operands.push(word.clone());
+            flags.extend(Some(option).filter(|option| option.starts_with(HOLE)));
+        } else if option.starts_with("--") {
+            flags.push(option);
         } else {
-            if !option.starts_with("--") {
-                flags.extend(option.chars().skip(1).map(|letter| format!("-{letter}")));
-            }
-            flags.extend(
-                Some(option).filter(|o| o.len() > 4 || o.starts_with("--") || o.contains(HOLE)),
-            );
+            flags.extend(option[1..].chars().map(|letter| format!("-{letter}")));
+            flags.extend(Some(option).filter(|option| option.len() > 4));
         }
     }
     (flags, operands)

@@ -206,9 +206,8 @@ impl Tools {
         let path = self.root.join(name);
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
         let mut globs = OverrideBuilder::new(&self.root);
-        if let Some(glob) = input["glob"].as_str() {
-            globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
-        }
+        let glob = input["glob"].as_str().unwrap_or("**");
+        globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
         for pattern in self.permissions.hidden() {
             globs.add(&format!("!{pattern}"))?;
         }
@@ -220,9 +219,9 @@ impl Tools {
         // A folder that may not be read is skipped, like an ignored one.
         let time = self.search_time;
         let in_time = walk.flatten().take_while(move |_| started.elapsed() <= time);
-        Ok(in_time.map(ignore::DirEntry::into_path).filter(move |path| {
-            path.is_file() && (globs.is_empty() || globs.matched(path, false).is_whitelist())
-        }))
+        Ok(in_time
+            .map(ignore::DirEntry::into_path)
+            .filter(move |path| path.is_file() && globs.matched(path, false).is_whitelist()))
     }
 
     fn out_of_time(&self, started: Instant) -> Option<String> {

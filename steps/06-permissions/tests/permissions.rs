@@ -118,7 +118,7 @@ fn dont_ask_refuses_what_it_would_ask() {
     let permissions = Place::new().with(json!({ "defaultMode": "dontAsk", "allow": ["run_shell(cargo test *)"], "ask": ["grep_search"] }));
     assert_eq!(shell(&permissions, "cargo test"), Decision::Allow);
     let Decision::Deny(rule) = shell(&permissions, "cargo run") else { panic!() };
-    assert_eq!(rule, "mode dontAsk: no rule allows `cargo run`");
+    assert_eq!(rule, "dontAsk: no rule allows `cargo run`");
     assert!(is_deny(permissions.judge("grep_search", &json!({}))));
 }
 
