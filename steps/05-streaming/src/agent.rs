@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use crate::message::{Block, Message, Role};
-use crate::model::{Model, Reply, Usage};
+use crate::model::{self, Model, Usage};
 use crate::prompt::{self, Prompt};
 use crate::session::{self, Session};
 use crate::streaming::{Assembly, Piece};
@@ -29,18 +29,12 @@ pub struct Agent {
     pub session: Session,
     tools: Arc<Tools>,
     prompt: Prompt,
-    interrupts: Interrupts,
+    pub interrupts: Interrupts,
 }
 
 impl Agent {
-    pub fn new(
-        model: Model,
-        tools: Tools,
-        prompt: Prompt,
-        session: Session,
-        interrupts: Interrupts,
-    ) -> Self {
-        Self { model, session, tools: Arc::new(tools), prompt, interrupts }
+    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
+        Self { model, session, tools: Arc::new(tools), prompt, interrupts: interrupts() }
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -67,7 +61,7 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let reply = self.listen(&mut calls).await?;
+            let reply = self.ask(&mut calls).await?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
@@ -88,8 +82,9 @@ impl Agent {
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// One reply, shown as it comes; as far as it came, where the user breaks in.
-    async fn listen(&mut self, calls: &mut Calls) -> Result<Message> {
+    /// Sends the conversation, and shows the reply as it comes. Where the user breaks in, the reply
+    /// is what has come.
+    async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
         let (system, offered) = (self.prompt.system(), self.tools.offered());
         let messages = prompt::with_marks(&self.session.messages)?;
         let mut reply = Assembly::default();
@@ -102,20 +97,18 @@ impl Agent {
         };
         let asked = self.model.ask(&system, &messages, offered, &mut reply, &mut hand_out);
         let asked = tokio::select! {
-            asked = asked => Some(asked),
-            () = interrupted(&self.interrupts) => None,
+            asked = asked => asked,
+            () = interrupted(&self.interrupts) => Ok(()),
         };
         screen::says_end();
-        let (message, usage) = match asked {
-            Some(asked) => asked?,
-            None => {
-                let Reply { content, usage, .. } = reply.into_reply();
-                (Message { role: Role::Assistant, content }, usage)
-            }
-        };
-        show_cache(&usage);
-        self.session.used(&self.model.name, usage)?;
-        Ok(message)
+        asked?;
+        let reply = reply.into_reply();
+        show_cache(&reply.usage);
+        self.session.used(&self.model.name, reply.usage)?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(Message { role: Role::Assistant, content: reply.content });
+        }
+        model::usable(reply)
     }
 }
 
@@ -204,6 +197,15 @@ async fn outcome(tools: &Tools, name: &str, input: &Value) -> Outcome {
         Ok(text) => (text, false),
         Err(error) => (format!("error: {error:#}"), true),
     }
+}
+
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
 }
 
 /// Waits for a Ctrl+C that the receiver has not taken note of.
