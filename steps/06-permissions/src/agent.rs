@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use crate::Input;
 use crate::message::{Block, Message, Role};
-use crate::model::{Model, Reply, Usage};
+use crate::model::{self, Model, Usage};
 use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
 use crate::session::{self, Session};
@@ -31,18 +31,12 @@ pub struct Agent {
     pub session: Session,
     tools: Arc<Tools>,
     prompt: Prompt,
-    interrupts: Interrupts,
+    pub interrupts: Interrupts,
 }
 
 impl Agent {
-    pub fn new(
-        model: Model,
-        tools: Tools,
-        prompt: Prompt,
-        session: Session,
-        interrupts: Interrupts,
-    ) -> Self {
-        Self { model, session, tools: Arc::new(tools), prompt, interrupts }
+    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
+        Self { model, session, tools: Arc::new(tools), prompt, interrupts: interrupts() }
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -69,12 +63,12 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let reply = self.listen(&mut calls).await?;
+            let reply = self.ask(&mut calls).await?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
             }
-            let results = calls.answer_every_call(&reply, &self.interrupts).await;
+            let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
             let is_answer = results.is_empty();
             if !is_answer {
                 self.session.push(Message { role: Role::User, content: results })?;
@@ -90,8 +84,9 @@ impl Agent {
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// One reply, shown as it comes; as far as it came, where the user breaks in.
-    async fn listen(&mut self, calls: &mut Calls) -> Result<Message> {
+    /// Sends the conversation, and shows the reply as it comes. Where the user breaks in, the reply
+    /// is what has come.
+    async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
         let (system, offered) = (self.prompt.system(), self.tools.offered());
         let messages = prompt::with_marks(&self.session.messages)?;
         let mut reply = Assembly::default();
@@ -104,20 +99,18 @@ impl Agent {
         };
         let asked = self.model.ask(&system, &messages, offered, &mut reply, &mut hand_out);
         let asked = tokio::select! {
-            asked = asked => Some(asked),
-            () = interrupted(&self.interrupts) => None,
+            asked = asked => asked,
+            () = interrupted(&self.interrupts) => Ok(()),
         };
         screen::says_end();
-        let (message, usage) = match asked {
-            Some(asked) => asked?,
-            None => {
-                let Reply { content, usage, .. } = reply.into_reply();
-                (Message { role: Role::Assistant, content }, usage)
-            }
-        };
-        show_cache(&usage);
-        self.session.used(&self.model.name, usage)?;
-        Ok(message)
+        asked?;
+        let reply = reply.into_reply();
+        show_cache(&reply.usage);
+        self.session.used(&self.model.name, reply.usage)?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(Message { role: Role::Assistant, content: reply.content });
+        }
+        model::usable(reply)
     }
 }
 
@@ -162,7 +155,12 @@ impl Calls {
 
     /// One result for each call, in the order of the calls. Reads that follow one another run side
     /// by side, anything else alone. After Ctrl+C, what is left is said to be interrupted.
-    async fn answer_every_call(mut self, reply: &Message, interrupts: &Interrupts) -> Vec<Block> {
+    async fn answer_every_call(
+        mut self,
+        reply: &Message,
+        interrupts: &Interrupts,
+        user: &mut Input,
+    ) -> Vec<Block> {
         let (mut results, mut several) = (Vec::new(), false);
         for (place, block) in reply.content.iter().enumerate() {
             let Block::ToolUse { id, name, input } = block else { continue };
@@ -174,7 +172,7 @@ impl Calls {
             reply.content[place..].iter().for_each(|block| self.begin(block));
             several = self.begun.len() > 1 || several && !self.begun.is_empty();
             let ended = tokio::select! {
-                ended = self.end(id, name, input) => Some(ended),
+                ended = self.end(id, name, input, user) => Some(ended),
                 () = interrupted(interrupts) => None,
             };
             results.push(match ended {
@@ -192,9 +190,12 @@ impl Calls {
     }
 
     /// Waits for a call that has begun, and runs one that has not.
-    async fn end(&mut self, id: &str, name: &str, input: &Value) -> Outcome {
+    async fn end(&mut self, id: &str, name: &str, input: &Value, user: &mut Input) -> Outcome {
         let Some(call) = self.begun.remove(id) else {
             screen::calls(name, input);
+            if let Err(refusal) = permit(&self.tools, name, input, user).await {
+                return (format!("error: {refusal:#}"), true);
+            }
             return outcome(&self.tools, name, input).await;
         };
         let ended = call.await.flatten();
@@ -207,6 +208,15 @@ async fn outcome(tools: &Tools, name: &str, input: &Value) -> Outcome {
         Ok(text) => (text, false),
         Err(error) => (format!("error: {error:#}"), true),
     }
+}
+
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
 }
 
 /// Waits for a Ctrl+C that the receiver has not taken note of.

@@ -26,11 +26,10 @@ use anyhow::{Context, Result, bail};
 use lesson::screen;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use agent::{Agent, Interrupts};
 use model::Model;
-use permissions::Permissions;
 use prompt::Prompt;
 use session::Session;
 use tools::Tools;
@@ -65,11 +64,8 @@ async fn converse() -> Result<()> {
         Some(name) => Session::resume(&home, &folder, name)?,
     };
     prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
-    let interrupts = interrupts();
-    let (model, tools) =
-        (Model::from_env()?, Tools::new(folder.clone(), Permissions::load(&folder, &home)?));
-    let mut agent = Agent::new(model, tools, prompt, session, interrupts.clone());
-    let mut input = Input::open(&home, interrupts);
+    let mut agent = Agent::new(Model::from_env()?, Tools::load(&folder, &home)?, prompt, session);
+    let mut input = Input::open(&home, agent.interrupts.clone());
     if let Some(question) = question {
         return agent.run(question.context("-p needs a question")?, &mut input).await;
     }
@@ -95,15 +91,6 @@ async fn converse() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
-fn interrupts() -> Interrupts {
-    let (sender, receiver) = watch::channel(());
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
-    });
-    receiver
 }
 
 /// Whether the option is there, and the word behind it, if there is one.

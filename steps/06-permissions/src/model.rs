@@ -30,10 +30,9 @@ pub struct Model {
     url: String,
     key: String,
     pub name: String,
-    longest_silence: Duration,
 }
 
-/// A whole reply, put together from its pieces.
+/// A reply, put together from its pieces.
 #[derive(Debug, PartialEq)]
 pub struct Reply {
     pub content: Vec<Block>,
@@ -91,17 +90,15 @@ impl Model {
         let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
         let base = variable("ANTHROPIC_BASE_URL")?;
         Ok(Self {
-            http: reqwest::Client::new(),
+            http: reqwest::Client::builder().read_timeout(LONGEST_SILENCE).build()?,
             url: format!("{}/v1/messages", base.trim_end_matches('/')),
             key: variable("ANTHROPIC_API_KEY")?,
             name: variable("ANTHROPIC_MODEL")?,
-            longest_silence: LONGEST_SILENCE,
         })
     }
 
-    /// Sends the conversation, and the tools the model may call; hands out the pieces of its reply
-    /// as they come, and returns it whole, with what it took. `reply` is the caller's, who may stop
-    /// waiting at any time and keep what has come.
+    /// Sends the conversation, and the tools the model may call, until `reply` is whole; hands out
+    /// its pieces as they come. It is the caller's, who may stop waiting and keep what has come.
     pub async fn ask(
         &self,
         system: &Value,
@@ -109,7 +106,7 @@ impl Model {
         tools: &[Tool],
         reply: &mut Assembly,
         hand_out: &mut dyn FnMut(Piece),
-    ) -> Result<(Message, Usage)> {
+    ) -> Result<()> {
         let request = json!({
             "model": self.name, "max_tokens": MAX_TOKENS, "tools": tools, "system": system,
             "messages": messages, "stream": true,
@@ -118,13 +115,11 @@ impl Model {
             *reply = Assembly::default();
             let Err(failure) = self.listen(&request, reply, hand_out).await else { break };
             let wait = wait_before_retry(&failure, tried_again, dice()).filter(|_| !reply.was_used);
-            let Some(wait) = wait else { return Err(failure.into()) };
-            screen::notes(&format!("{failure}; trying again in {:.1} s", wait.as_secs_f64()));
+            let Some(wait) = wait else { bail!(failure.says) };
+            screen::notes(&format!("{}; again in {:.1} s", failure.says, wait.as_secs_f64()));
             tokio::time::sleep(wait).await;
         }
-        let reply = std::mem::take(reply).into_reply();
-        let usage = reply.usage;
-        Ok((usable(reply)?, usage))
+        Ok(())
     }
 
     /// One attempt.
@@ -135,14 +130,14 @@ impl Model {
         hand_out: &mut dyn FnMut(Piece),
     ) -> Result<(), Failure> {
         let post = self.http.post(&self.url).header("x-api-key", &self.key);
-        let sent = post.header("anthropic-version", "2023-06-01").json(request).send();
-        let mut response = self.in_time(sent).await?;
+        let post = post.header("anthropic-version", "2023-06-01").json(request);
+        let mut response = post.send().await.map_err(broken)?;
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
         let mut events = EventReader::default();
         while !reply.is_whole {
-            let bytes = self.in_time(response.chunk()).await?;
+            let bytes = response.chunk().await.map_err(broken)?;
             let bytes =
                 bytes.ok_or_else(|| Failure::new(true, "the model broke off".to_string()))?;
             let events = events.feed(&bytes);
@@ -154,19 +149,10 @@ impl Model {
         }
         Ok(())
     }
+}
 
-    /// Waits for bytes, but not for ever.
-    async fn in_time<T>(
-        &self,
-        bytes: impl Future<Output = reqwest::Result<T>>,
-    ) -> Result<T, Failure> {
-        let came = tokio::time::timeout(self.longest_silence, bytes).await;
-        let silent = || format!("the model said nothing for {:?}", self.longest_silence);
-        let broken =
-            |error| format!("no connection to the model: {:#}", anyhow::Error::from(error));
-        came.map_err(|_| Failure::new(true, silent()))?
-            .map_err(|error| Failure::new(true, broken(error)))
-    }
+fn broken(error: reqwest::Error) -> Failure {
+    Failure::new(true, format!("no connection to the model: {:#}", anyhow::Error::from(error)))
 }
 
 /// What the server says with a status that is no success.
@@ -186,7 +172,7 @@ fn dice() -> u8 {
 }
 
 /// The reply as a message, or why the loop cannot go on with it.
-fn usable(reply: Reply) -> Result<Message> {
+pub fn usable(reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
     if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
         bail!("the model's reply is cut ({reason}), and a call in it may be torn: ask for less");

@@ -8,7 +8,6 @@
 //! stream can be played in a test. Left out on purpose: citations, and dates in `retry-after`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -42,14 +41,6 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        out.write_str(&self.says)
-    }
-}
-
-impl std::error::Error for Failure {}
-
 /// The reply so far.
 #[derive(Default)]
 pub struct Assembly {
@@ -77,19 +68,16 @@ impl Assembly {
         let nonsense =
             || Failure::new(false, format!("the model sent what makes no sense: {event:?}"));
         let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
+        self.usage.update(&data["message"]["usage"]); // at the start
+        self.usage.update(&data["usage"]); // at the end: the whole reply's counts, not further ones
         let piece = match event.name.as_str() {
-            _ if self.is_whole => None,
-            "message_start" => {
-                self.usage.update(&data["message"]["usage"]);
-                None
-            }
             "content_block_start" => {
                 let block = data["content_block"].clone();
                 block.as_object().ok_or_else(nonsense)?;
-                let shown = text_in(&block);
+                let text = text_in(&block);
                 let growing = Growing { block, arguments: String::new(), has_ended: false };
                 self.blocks.insert(data["index"].as_u64().ok_or_else(nonsense)?, growing);
-                shown.map(Piece::Text)
+                text.map(Piece::Text)
             }
             "content_block_delta" => {
                 let growing = self.growing(&data).ok_or_else(nonsense)?;
@@ -100,17 +88,13 @@ impl Assembly {
                 growing.has_ended = true;
                 Some(Piece::Finished(growing.as_block().ok_or_else(nonsense)?))
             }
-            "message_delta" => {
-                self.stop_reason = data["delta"]["stop_reason"].as_str().map(String::from);
-                self.usage.update(&data["usage"]); // the whole reply's counts, not further ones
-                None
-            }
-            "message_stop" => {
-                self.is_whole = true;
-                None
-            }
             "error" => return Err(refusal(&data["error"])),
-            _ => None,
+            other => {
+                self.is_whole |= other == "message_stop";
+                let reason = data["delta"]["stop_reason"].as_str().map(String::from);
+                self.stop_reason = reason.or(self.stop_reason.take());
+                None
+            }
         };
         self.was_used |= piece.is_some();
         Ok(piece)

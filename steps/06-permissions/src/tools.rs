@@ -58,12 +58,18 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Tools that work in this folder.
-    pub fn new(root: PathBuf, permissions: Permissions) -> Self {
+    /// Tools that work in this folder, under the rules that the settings hold.
+    pub fn load(root: &Path, home: &Path) -> Result<Self> {
+        let permissions = Permissions::load(root, home)?;
+        Ok(Self { permissions, ..Self::new(root.to_path_buf()) })
+    }
+
+    /// Tools that work in this folder, and ask about whatever changes anything.
+    pub fn new(root: PathBuf) -> Self {
         Self {
             root,
-            permissions,
             edits: Edits::default(),
+            permissions: Permissions::default(),
             offered: TOOLS.iter().map(as_offered).collect(),
             search_time: SEARCH_TIME,
         }

@@ -2,7 +2,6 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::permissions::Permissions;
 use crate::tools::Tools;
 
 const TWICE: &str = "fn a() {\n    one();\n}\n\nfn b() {\n    one();\n}\n";
@@ -12,7 +11,7 @@ async fn read_file(content: impl AsRef<[u8]>) -> (TempDir, Tools, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.rs");
     fs::write(&path, content).unwrap();
-    let tools = Tools::new(folder.path().to_path_buf(), Permissions::default());
+    let tools = Tools::new(folder.path().to_path_buf());
     tools.run("read_file", &json!({"path": "f.rs"})).await.unwrap();
     (folder, tools, path)
 }
@@ -83,7 +82,7 @@ async fn an_empty_old_text_and_a_change_of_nothing_are_refused() {
 async fn a_file_that_was_not_read_is_neither_edited_nor_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f.rs"), TWICE).unwrap();
-    let tools = Tools::new(folder.path().to_path_buf(), Permissions::default());
+    let tools = Tools::new(folder.path().to_path_buf());
     let refusal = "`f.rs` was not read yet\nread it first, to change what is there";
     assert_eq!(edit(&tools, "fn a", "fn c").await.unwrap_err(), refusal);
     assert_eq!(write(&tools, "x").await.unwrap_err(), refusal);
@@ -118,7 +117,7 @@ async fn after_its_own_edit_the_model_may_edit_again() {
 #[tokio::test]
 async fn a_new_file_may_be_edited_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let tools = Tools::new(folder.path().to_path_buf(), Permissions::default());
+    let tools = Tools::new(folder.path().to_path_buf());
     assert_eq!(write(&tools, "one\n").await.unwrap(), "wrote f.rs: 1 lines");
     edit(&tools, "one", "two").await.unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("f.rs")).unwrap(), "two\n");

@@ -2,7 +2,6 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use super::*;
-use crate::permissions::Permissions;
 
 /// Tools in a folder with these rules, and a user who answers with these lines.
 struct Place {
@@ -21,8 +20,7 @@ fn place(rules: Value, answers: &[Option<&str>]) -> Place {
     std::fs::write(path.join(".claude/settings.json"), settings).unwrap();
     std::fs::write(path.join("secrets/key.txt"), "lamp = 4711\n").unwrap();
     std::fs::write(path.join("src/lamp.txt"), "lamp = oil\n").unwrap();
-    let permissions = Permissions::load(path, &path.join("home")).unwrap();
-    let tools = Arc::new(Tools::new(path.to_path_buf(), permissions));
+    let tools = Arc::new(Tools::load(path, &path.join("home")).unwrap());
     let (sender, lines) = mpsc::unbounded_channel();
     answers.iter().for_each(|line| sender.send(line.map(String::from)).unwrap());
     let (asks, _) = std::sync::mpsc::channel();

@@ -12,7 +12,7 @@ fn project(files: &[(&str, &str)]) -> (TempDir, Tools) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
-    let tools = Tools::new(folder.path().to_path_buf(), Permissions::default());
+    let tools = Tools::new(folder.path().to_path_buf());
     (folder, tools)
 }
 
