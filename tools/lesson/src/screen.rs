@@ -4,6 +4,7 @@
 //!
 //! Each function here only prints what its namesake in `paint.rs` makes, which the tests look at.
 
+mod meter;
 mod paint;
 mod text;
 
@@ -12,6 +13,7 @@ use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
 
+pub use meter::Call;
 pub use paint::{Ink, Paint, Wrapper};
 pub use text::{count, fitted, only_colours, plain, visible, width};
 
@@ -64,6 +66,16 @@ pub fn fails(text: &str) {
 /// A question that wants an answer on the next line of standard input. Ends in `[y/n/a] `.
 pub fn asks(question: &str) {
     write(&paint().asks(question));
+}
+
+/// How full the model's window is: `tokens` of `usable` ones. From `due` percent on it is red.
+pub fn bar(tokens: u64, usable: u64, due: u64) {
+    write(&paint().bar(tokens, usable, due));
+}
+
+/// The fill of the window by call, with a line at `due` percent.
+pub fn plot(calls: &[Call], usable: u64, due: u64) {
+    write(&paint().plot(calls, usable, due));
 }
 
 /// Colours and width of standard output, looked up once.
