@@ -56,11 +56,13 @@ impl From<Value> for Usage {
 impl Usage {
     /// Takes over the counts that stand in `value`. Some servers leave some out or send `null`.
     pub fn update(&mut self, value: &Value) {
-        let replace = |count: &mut u64, name| *count = value[name].as_u64().unwrap_or(*count);
-        replace(&mut self.input_tokens, "input_tokens");
-        replace(&mut self.cache_creation_input_tokens, "cache_creation_input_tokens");
-        replace(&mut self.cache_read_input_tokens, "cache_read_input_tokens");
-        replace(&mut self.output_tokens, "output_tokens");
+        // No model takes 2⁴⁰ tokens; a server that counts more must not make our sums overflow.
+        let set =
+            |count: &mut u64, name| *count = value[name].as_u64().unwrap_or(*count).min(1 << 40);
+        set(&mut self.input_tokens, "input_tokens");
+        set(&mut self.cache_creation_input_tokens, "cache_creation_input_tokens");
+        set(&mut self.cache_read_input_tokens, "cache_read_input_tokens");
+        set(&mut self.output_tokens, "output_tokens");
     }
 }
 

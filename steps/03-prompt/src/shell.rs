@@ -27,8 +27,9 @@ pub const USUAL_TIME: u64 = 120_000;
 pub const LONGEST_TIME: u64 = 600_000;
 
 /// How long we wait for the rest of the output when the command itself has ended. Only something
-/// that it left in the background can still hold the pipe then.
-const GRACE: Duration = Duration::from_millis(300);
+/// that it left in the background can still hold the pipe then; on a busy machine our own thread
+/// may be late, too.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a command line in a folder. The result starts with the exit code; a command that runs out
 /// of time is an error, and what it started ends with it.

@@ -21,7 +21,7 @@ use crate::tools::Tools;
 const MAX_TURNS: usize = 50;
 
 pub struct Agent {
-    pub model: Model,
+    model: Model,
     pub session: Session,
     tools: Tools,
     prompt: Prompt,
@@ -30,6 +30,20 @@ pub struct Agent {
 impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
         Self { model, session, tools, prompt }
+    }
+
+    /// Model, tokens, cost and session file, for the user.
+    pub fn status(&self) -> String {
+        let Session { usage, cost, .. } = &self.session;
+        let counts = [usage.all_input(), usage.cache_read_input_tokens, usage.output_tokens];
+        let [read, cached, written] = counts.map(screen::count);
+        let cost = cost.map_or("unknown".to_string(), |dollars| format!("${dollars:.4}"));
+        let file = self.session.path().map_or("none yet".into(), |path| path.display().to_string());
+        format!(
+            "model    {}\ntokens   {read} read ({cached} from the cache), {written} written\n\
+             cost     {cost}\nsession  {file}",
+            self.model.name
+        )
     }
 
     /// From one line of the user to the model's final answer.

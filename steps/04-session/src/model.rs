@@ -56,26 +56,25 @@ impl From<Value> for Usage {
 impl Usage {
     /// Takes over the counts that stand in `value`. Some servers leave some out or send `null`.
     pub fn update(&mut self, value: &Value) {
-        let replace = |count: &mut u64, name| *count = value[name].as_u64().unwrap_or(*count);
-        replace(&mut self.input_tokens, "input_tokens");
-        replace(&mut self.cache_creation_input_tokens, "cache_creation_input_tokens");
-        replace(&mut self.cache_read_input_tokens, "cache_read_input_tokens");
-        replace(&mut self.output_tokens, "output_tokens");
+        // No model takes 2⁴⁰ tokens; a server that counts more must not make our sums overflow.
+        let set =
+            |count: &mut u64, name| *count = value[name].as_u64().unwrap_or(*count).min(1 << 40);
+        set(&mut self.input_tokens, "input_tokens");
+        set(&mut self.cache_creation_input_tokens, "cache_creation_input_tokens");
+        set(&mut self.cache_read_input_tokens, "cache_read_input_tokens");
+        set(&mut self.output_tokens, "output_tokens");
     }
 
     pub fn add(&mut self, other: &Usage) {
-        let add = |count: &mut u64, more| *count = count.saturating_add(more);
-        add(&mut self.input_tokens, other.input_tokens);
-        add(&mut self.cache_creation_input_tokens, other.cache_creation_input_tokens);
-        add(&mut self.cache_read_input_tokens, other.cache_read_input_tokens);
-        add(&mut self.output_tokens, other.output_tokens);
+        self.input_tokens += other.input_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.output_tokens += other.output_tokens;
     }
 
     /// All that the model read, each token counted once.
     pub fn all_input(&self) -> u64 {
-        self.input_tokens
-            .saturating_add(self.cache_creation_input_tokens)
-            .saturating_add(self.cache_read_input_tokens)
+        self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
     }
 }
 

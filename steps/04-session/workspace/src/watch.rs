@@ -13,6 +13,6 @@ impl Watch {
 
     /// Hours of oil to carry up: a begun hour needs as much as a full one.
     pub fn hours_of_oil(&self) -> u32 {
-        self.minutes / 60
+        self.minutes.div_ceil(60)
     }
 }

@@ -33,10 +33,10 @@ impl Run<'_> {
                 actions::remove(rooms, &values.fill(path))?;
                 format!("someone else removes {}", values.fill(path))
             }
-            StageAction::Cut { path, bytes } => {
-                actions::cut(rooms, path, *bytes)?;
-                format!("the last {bytes} bytes of {path} are lost")
-            }
+            StageAction::Cut { path, bytes } => match actions::cut(rooms, path, *bytes)? {
+                true => format!("the last {bytes} bytes of {path} are lost"),
+                false => format!("there is no {path} that could lose its last bytes"),
+            },
             StageAction::Clock(by) => {
                 actions::advance_clock(&rooms.clock(), *by)?;
                 format!("the clock moves on by {} s", by.as_secs())

@@ -20,6 +20,7 @@ use super::output::{Entry, Piece, Transcript};
 use super::outside::InterruptAt;
 use super::program::{Program, Start};
 use super::show::Show;
+use super::verify::text::{Layout, position};
 use crate::process;
 
 /// How long a program may take to end when its input has ended.
@@ -27,6 +28,9 @@ const LAST_WORK: Duration = Duration::from_secs(10);
 
 /// How long a program may take to end after Ctrl+C.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long an answer may take from the wire to the screen before the next line is typed.
+const SHOWN: Duration = Duration::from_millis(500);
 
 /// A pipe that has been quiet for so long is empty: what was written is there at once.
 const QUIET: Duration = Duration::from_millis(2);
@@ -225,6 +229,9 @@ impl<'a> Run<'a> {
         if !is_main {
             return;
         }
+        if matches!(next, Next::User(_)) {
+            self.wait_until_shown(number).await;
+        }
         let written = self.transcript.text.len();
         let due = match next {
             Next::Request => None,
@@ -286,6 +293,23 @@ impl<'a> Run<'a> {
         self.show.text(&format!("{answer}\n")).await;
         if let Some(program) = &mut self.program {
             program.hand_over(&answer).await;
+        }
+    }
+
+    /// A person reads the answer before typing the next line. Programs that show it in another way
+    /// are given a moment.
+    async fn wait_until_shown(&mut self, number: usize) {
+        let journal = self.model.journal();
+        let reply = journal.iter().find(|exchange| exchange.number == number);
+        let blocks = reply.and_then(|exchange| exchange.reply["content"].as_array());
+        let Some(text) = blocks.and_then(|blocks| blocks.last()?["text"].as_str()) else { return };
+        let until = Instant::now() + SHOWN;
+        while position(&self.transcript.answer, text.trim(), Layout::Wrapped, 0).is_none() {
+            let Some(program) = &mut self.program else { return };
+            match tokio::time::timeout_at(until.into(), program.pieces.recv()).await {
+                Ok(Some(piece)) => self.on_piece(piece).await,
+                _ => return,
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 
 mod cache;
 mod order;
-mod text;
+pub mod text;
 
 use std::collections::HashMap;
 use std::fs;
