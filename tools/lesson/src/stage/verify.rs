@@ -45,6 +45,9 @@ impl Evidence<'_> {
             Check::Command { words, exit, output } => self.command(words, *exit, output).await,
             Check::Screen(text) => self.screen(text),
             Check::Request { which, part, text } => self.request(which, part, text),
+            Check::Tokens { which, part, at_least, at_most } => {
+                self.tokens(which, part, *at_least, *at_most)
+            }
             Check::CacheRead { which, part, at_least, at_most } => {
                 self.cache_read(which, part, *at_least, *at_most)
             }
@@ -197,6 +200,9 @@ impl Evidence<'_> {
             }
             Check::CacheRead { which, part, at_least, at_most } => {
                 format!("{} {}", named(which, part), cache::says(*at_least, *at_most))
+            }
+            Check::Tokens { which, part, at_least, at_most } => {
+                format!("{} {}", named(which, part), cache::says_tokens(*at_least, *at_most))
             }
             Check::Prefix { part } => cache::says_prefix(part),
             Check::Order(moments) => {
