@@ -86,7 +86,7 @@ impl Context {
     ) -> Result<Report, Report> {
         let (before, number) = (self.tokens(history), plan.cut.saturating_sub(1));
         let report = |after| Report {
-            did: format!("compaction: messages that became a summary: {number}"),
+            did: format!("compaction: {number} messages became a summary"),
             before,
             after,
         };

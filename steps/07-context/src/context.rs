@@ -26,6 +26,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::message::{Block, Message, Role};
+use crate::model::MAX_TOKENS;
 
 /// Tokens that requests may have where no settings name another window.
 const USUAL_WINDOW: u64 = 200_000;
@@ -133,7 +134,7 @@ impl Context {
 
     /// The longest reply that is asked for, in tokens. This much is kept free.
     pub fn max_output(&self) -> u64 {
-        (self.window / 5).clamp(1, 16_000)
+        (self.window / 4).clamp(1, MAX_TOKENS)
     }
 
     /// Tokens of input that leave room for the reply.
@@ -151,11 +152,13 @@ impl Context {
         (self.measured, self.last_call, self.cached, self.in_vain) = (None, None, false, 0);
     }
 
-    /// A reply has come and is the history's last message. `tokens` is all that its usage names:
-    /// input, cache read, cache written, output. `asked` is when the request went out, for from
-    /// then on the cache's life is counted.
+    /// The usage of a request with this history has come: all input, cached or not. The cache's
+    /// life is counted from the moment that it was asked.
     pub fn measure(&mut self, history: &[Message], tokens: u64, cached: bool, asked: SystemTime) {
-        self.settle(history, tokens);
+        // Some servers report nothing.
+        if tokens > 0 {
+            self.settle(history, tokens);
+        }
         (self.last_call, self.cached) = (Some(asked), cached);
     }
 
@@ -219,7 +222,7 @@ impl Context {
             }
             room = room.saturating_sub(weight(&results[at]));
         }
-        let did = format!("disk: results saved whole, a preview goes to the model: {moved}");
+        let did = format!("disk: {moved} saved whole, the model gets a preview instead");
         (moved > 0).then(|| Report { did, before, after: tokens + of_all(results) })
     }
 
@@ -297,7 +300,11 @@ impl Context {
         }
         let after = self.tokens(history);
         self.settle(history, after);
-        Some(Report { did: format!("{part}: old results made shorter: {changed}"), before, after })
+        Some(Report {
+            did: format!("{part}: {changed} of the old results made shorter"),
+            before,
+            after,
+        })
     }
 
     /// Writes the whole text to disk, and only then puts a preview in its place. False where the

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use similar::TextDiff;
 
 use crate::tools::{explained, must_be_a_file};
@@ -109,9 +109,9 @@ impl Edits {
         }
         let content = fs::read(&path).map_err(|error| explained(error, &path, name))?;
         as_it_was_read(read.get(&path), &content, name)?;
-        let before = String::from_utf8(content).with_context(|| {
-            format!("`{name}` is not UTF-8, and an edit would harm it\nrun_shell may have a way")
-        })?;
+        let Ok(before) = String::from_utf8(content) else {
+            bail!("`{name}` is not UTF-8, and an edit would harm it\nrun_shell may have a way");
+        };
         let after = make(&before)?;
         if after == before {
             bail!("nothing would change: the new text of `{name}` is the old one");

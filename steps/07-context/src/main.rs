@@ -12,10 +12,12 @@ mod model;
 mod prompt;
 mod session;
 mod shell;
+mod sse;
+mod streaming;
 mod tools;
 
 use std::io::{BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc as blocking;
 use std::time::SystemTime;
@@ -24,11 +26,10 @@ use anyhow::{Context, Result, bail};
 use lesson::screen;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use crate::context::Context as Window;
-use agent::Agent;
-use model::{Model, Usage};
+use agent::{Agent, Interrupts};
+use model::Model;
 use prompt::Prompt;
 use session::Session;
 use tools::Tools;
@@ -48,62 +49,44 @@ async fn main() -> ExitCode {
     }
 }
 
-/// What the command line asks for.
-#[derive(Debug, Default, PartialEq)]
-struct Arguments {
-    /// `-p "…"`: one question, one answer, and the end.
-    question: Option<String>,
-    /// `--resume [NAME]`: go on with an earlier session, the newest where none is named.
-    resume: Option<Option<String>>,
-}
-
-fn read_arguments(arguments: impl Iterator<Item = String>) -> Result<Arguments> {
-    let mut read = Arguments::default();
-    let mut arguments = arguments.peekable();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "-p" => read.question = Some(arguments.next().context("-p needs a question")?),
-            "--resume" => read.resume = Some(arguments.next_if(|next| !next.starts_with('-'))),
-            _ => bail!("{argument} is unknown; there are -p \"QUESTION\" and --resume [SESSION]"),
-        }
-    }
-    Ok(read)
-}
-
 /// Runs the loop once for each line of the user, until the input ends.
 async fn converse() -> Result<()> {
-    let arguments = read_arguments(std::env::args().skip(1))?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [resume, question] = ["--resume", "-p"].map(|option| value_of(option, &arguments));
+    if question.is_none() && resume.is_none() && !arguments.is_empty() {
+        bail!("there are -p \"QUESTION\" and --resume [SESSION], and no {}", arguments.join(" "));
+    }
     let folder = std::env::current_dir()?;
     let home = std::env::home_dir().context("no home folder is known: set HOME")?;
     let prompt = Prompt::gather(&folder, Some(&home), SystemTime::now()).await;
-    prompt.notes.iter().for_each(|note| screen::notes(note));
-    let session = match &arguments.resume {
-        None => Session::start(&home, &folder),
-        Some(name) => resume(&home, &folder, name.as_deref())?,
+    let (session, notes) = match resume {
+        None => (Session::start(&home, &folder), Vec::new()),
+        Some(name) => Session::resume(&home, &folder, name)?,
     };
-    let mut agent = Agent::new(
-        Model::from_env()?,
-        Tools::new(folder.clone()),
-        prompt,
-        session,
-        Window::load(&home)?,
-    );
-    if let Some(question) = arguments.question {
-        return agent.run(&question).await;
+    prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
+    let interrupts = interrupts();
+    let (model, tools) = (Model::from_env()?, Tools::new(folder.clone()));
+    let context = context::Context::load(&home)?;
+    let mut agent = Agent::new(model, tools, prompt, session, context, interrupts.clone());
+    if let Some(question) = question {
+        return agent.run(question.context("-p needs a question")?).await;
     }
-    let mut input = Input::open(&home);
+    let mut input = Input::open(&home, interrupts);
     while let Some(line) = input.next("you ▸ ").await {
         match line.trim() {
             "" => {}
             "/exit" => break,
+            "/help" => screen::notes(HELP),
+            "/status" => screen::notes(&agent.status()),
             "/clear" => {
                 agent.session = Session::start(&home, &folder);
                 agent.context.forget();
-                screen::notes("a new conversation; the old one can be resumed");
+                screen::notes("a new conversation begins; --resume finds the old one");
             }
-            "/status" => screen::notes(&status(&agent, &home)),
-            "/help" => screen::notes(HELP),
-            line if is_command(line) => screen::notes(&format!("there is no {line}\n{HELP}")),
+            // A path has more slashes.
+            word if word.starts_with('/') && !word[1..].contains(['/', ' ']) => {
+                screen::notes(&format!("there is no {word}\n{HELP}"));
+            }
             line => match agent.run(line).await {
                 // Somebody is there to read it, and to try again.
                 Err(error) if input.is_terminal => screen::fails(&format!("{error:#}")),
@@ -111,47 +94,31 @@ async fn converse() -> Result<()> {
             },
         }
     }
-    agent.plot();
+    agent.show_plot();
     Ok(())
 }
 
-const HELP: &str = "/help    this list
-/clear   forget the conversation and begin a new one
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
+}
+
+/// Whether the option is there, and the word behind it, if there is one.
+fn value_of<'a>(option: &str, arguments: &'a [String]) -> Option<Option<&'a str>> {
+    let at = arguments.iter().position(|argument| argument == option)?;
+    Some(arguments.get(at + 1).map(String::as_str).filter(|word| !word.starts_with('-')))
+}
+
+const HELP: &str = "\
+/help    this list
 /status  model, tokens, cost and session file
+/clear   begin a new conversation
 /exit    the end; so does Ctrl+D
-anything else goes to the model";
-
-/// A word after a slash. A path has more slashes, and goes to the model.
-fn is_command(line: &str) -> bool {
-    line.strip_prefix('/').is_some_and(|word| word.chars().all(|letter| letter.is_alphanumeric()))
-}
-
-fn resume(home: &Path, folder: &Path, name: Option<&str>) -> Result<Session> {
-    let (session, faults) = Session::resume(home, folder, name)?;
-    let file = session.path().and_then(|path| path.file_stem()).unwrap_or_default();
-    let (file, messages) = (file.to_string_lossy(), session.messages.len());
-    screen::notes(&format!("session {file} goes on, with {messages} messages"));
-    faults.iter().for_each(|fault| screen::notes(fault));
-    Ok(session)
-}
-
-fn status(agent: &Agent, home: &Path) -> String {
-    let session = &agent.session;
-    let mut all = Usage::default();
-    session.usage.values().for_each(|usage| all.add(usage));
-    let (read, written) = (screen::count(all.all_input()), screen::count(all.output_tokens));
-    let cached = screen::count(all.cache_read_input_tokens);
-    let file = match session.path().and_then(|path| path.strip_prefix(home).ok()) {
-        Some(path) => Path::new("~").join(path).display().to_string(),
-        None => "none yet".to_string(),
-    };
-    format!(
-        "model    {}\ntokens   {read} read ({cached} of them from the cache), {written} written\n\
-         cost     {}\nsession  {file}",
-        agent.model.name,
-        session::dollars(session.cost()),
-    )
-}
+What does not begin with a slash goes to the model.";
 
 /// The lines of the user. One thread owns standard input, and reads a line when one is asked for: a
 /// read that blocks cannot be called off, so the loop must never be the one that waits in it.
@@ -161,67 +128,67 @@ struct Input {
     lines: mpsc::UnboundedReceiver<Option<String>>,
     /// A line was asked for and has not come yet.
     is_reading: bool,
+    interrupts: Interrupts,
 }
 
 impl Input {
-    fn open(home: &Path) -> Self {
+    fn open(home: &Path, interrupts: Interrupts) -> Self {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        let (asks, asked) = blocking::channel();
+        let history = home.join(".loopwright_history");
+        let (asks, asked) = blocking::channel::<String>();
         let (sender, lines) = mpsc::unbounded_channel();
-        let history = home.join(".loopwright").join("history");
-        // Nobody asks or receives only when the program is about to end, and the thread with it.
         std::thread::spawn(move || {
-            if is_terminal {
-                read_terminal(&asked, &sender, &history)
-            } else {
-                read_pipe(&asked, &sender)
+            let mut editor = DefaultEditor::new().ok().filter(|_| is_terminal);
+            // It is not there the first time.
+            editor.as_mut().map(|editor| editor.load_history(&history));
+            for prompt in asked {
+                let line = match &mut editor {
+                    Some(editor) => read_terminal(editor, &prompt, &history),
+                    None => read_pipe(),
+                };
+                // Nobody receives only when the program is about to end, and this thread with it.
+                let _ = sender.send(line);
             }
         });
-        Self { is_terminal, asks, lines, is_reading: false }
+        Self { is_terminal, asks, lines, is_reading: false, interrupts }
     }
 
-    /// The next line; nothing when the input has ended.
+    /// The next line, or an empty one at Ctrl+C; nothing when the input has ended.
     async fn next(&mut self, prompt: &str) -> Option<String> {
-        if !self.is_reading {
+        self.interrupts.mark_unchanged();
+        if !std::mem::replace(&mut self.is_reading, true) {
             self.asks.send(prompt.to_string()).ok()?;
-            self.is_reading = true;
         }
-        let line = self.lines.recv().await.flatten();
-        self.is_reading = false;
-        line
-    }
-}
-
-type Asked = blocking::Receiver<String>;
-type Lines = mpsc::UnboundedSender<Option<String>>;
-
-fn read_pipe(asked: &Asked, lines: &Lines) {
-    let mut input = std::io::stdin().lock();
-    while asked.recv().is_ok() {
-        let mut line = Vec::new();
-        let length = input.read_until(b'\n', &mut line).unwrap_or(0);
-        let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_string();
-        let _ = lines.send((length > 0).then_some(text));
-    }
-}
-
-fn read_terminal(asked: &Asked, lines: &Lines, history: &PathBuf) {
-    let Ok(mut editor) = DefaultEditor::new() else { return read_pipe(asked, lines) };
-    // It is not there the first time.
-    let _ = editor.load_history(history);
-    while let Ok(prompt) = asked.recv() {
-        let line = match editor.readline(&format!("\n{prompt}")) {
-            Ok(line) => Some(line),
-            // Ctrl+C throws the line away.
-            Err(ReadlineError::Interrupted) => Some(String::new()),
-            Err(_) => None,
+        let line = tokio::select! {
+            line = self.lines.recv() => line,
+            () = agent::next(&mut self.interrupts) => return Some(String::new()),
         };
-        if let Some(line) = line.as_ref().filter(|line| !line.trim().is_empty()) {
-            let _ = editor.add_history_entry(line);
-            let _ = history.parent().map(std::fs::create_dir_all);
-            // A history that cannot be kept is no reason to stop.
-            let _ = editor.append_history(history);
-        }
-        let _ = lines.send(line);
+        self.is_reading = false;
+        line.flatten()
     }
 }
+
+fn read_pipe() -> Option<String> {
+    let mut line = Vec::new();
+    let length = std::io::stdin().lock().read_until(b'\n', &mut line).unwrap_or(0);
+    let text = String::from_utf8_lossy(&line);
+    (length > 0).then(|| text.trim_end_matches(['\r', '\n']).to_string())
+}
+
+fn read_terminal(editor: &mut DefaultEditor, prompt: &str, history: &Path) -> Option<String> {
+    match editor.readline(&format!("\n{prompt}")) {
+        Ok(line) => {
+            // A history that cannot be kept is no reason to stop.
+            let _ = editor.add_history_entry(&line);
+            let _ = editor.append_history(history);
+            Some(line)
+        }
+        // Ctrl+C throws the line away.
+        Err(ReadlineError::Interrupted) => Some(String::new()),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/main.rs"]
+mod tests;

@@ -47,6 +47,15 @@ impl Message {
     pub fn from_user(text: &str) -> Self {
         Self { role: Role::User, content: vec![Block::Text { text: text.to_string() }] }
     }
+
+    /// What it says, without its calls.
+    pub fn text(&self) -> String {
+        let text = |block: &Block| match block {
+            Block::Text { text } => Some(text.clone()),
+            _ => None,
+        };
+        self.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+    }
 }
 
 impl Block {

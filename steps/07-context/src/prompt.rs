@@ -296,22 +296,11 @@ fn read_start(file: &Path, limit: usize) -> Result<(String, bool)> {
     Ok((text.to_string(), is_whole))
 }
 
-/// The files that a text includes: words `@./x`, `@~/x`, `@/x`. In code they are just text.
+/// The files that a text includes: words `@./x`, `@~/x`, `@/x`. Between backticks, be it one or a
+/// fence of three, they are just text: every second piece.
 fn includes(text: &str, from: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut fence = None;
-    let mut found = Vec::new();
-    for line in text.lines().map(str::trim) {
-        fence = match fence {
-            None => opening_fence(line),
-            Some(open) if closes(line, open) => None,
-            Some(open) => Some(open),
-        };
-        if fence.is_none() {
-            let text = outside_code_spans(line);
-            found.extend(text.split_whitespace().filter_map(|word| included(word, from, home)));
-        }
-    }
-    found
+    let outside_code = text.split('`').step_by(2).flat_map(str::split_whitespace);
+    outside_code.filter_map(|word| included(word, from, home)).collect()
 }
 
 /// Where a word points to, if it is an include; relative ones from the folder of the file `from`.
@@ -322,34 +311,6 @@ fn included(word: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
         (_, Some(path)) => Some(home?.join(path)),
         _ => path.starts_with('/').then(|| PathBuf::from(path)),
     }
-}
-
-/// The three or more backticks or tildes that begin a block of code.
-fn opening_fence(line: &str) -> Option<&str> {
-    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let after = line.trim_start_matches(mark);
-    let fence = &line[..line.len() - after.len()];
-    // With a backtick behind it, it is a code span within one line.
-    (fence.len() >= 3 && !(mark == '`' && after.contains('`'))).then_some(fence)
-}
-
-/// A fence is closed by the same mark, at least as often, and nothing else on the line.
-fn closes(line: &str, open: &str) -> bool {
-    line.starts_with(open) && line.trim_start_matches(&open[..1]).is_empty()
-}
-
-/// The line with every code span replaced by a backtick. A span ends at as many backticks as it
-/// began with; where they do not come (on this line), they are just text.
-fn outside_code_spans(line: &str) -> String {
-    let mut outside = String::new();
-    let mut rest = line;
-    while let Some((before, from_ticks)) = rest.find('`').map(|at| rest.split_at(at)) {
-        let after = from_ticks.trim_start_matches('`');
-        let ticks = &from_ticks[..from_ticks.len() - after.len()];
-        outside = outside + before + "`";
-        rest = after.split_once(ticks).map_or(after, |(_, rest)| rest);
-    }
-    outside + rest
 }
 
 #[cfg(test)]

@@ -9,23 +9,22 @@
 //! what is then missing around it is mended in memory: the API refuses a history in which a call
 //! has no result. The file keeps what really happened.
 //!
-//! Left out on purpose: two processes in one session (each start makes a file of its own), and
-//! deleting old sessions.
+//! Left out on purpose: two processes in one session (each start makes a file of its own), deleting
+//! old sessions, and two projects whose paths differ in signs alone (`a/b`, `a-b`).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs::{self, DirEntry, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Block, Message, Role};
 use crate::model::Usage;
 use crate::prompt;
 
-/// One line of the file. A later version may write kinds that we do not know; we skip them.
+/// One line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line {
@@ -38,15 +37,15 @@ enum Line {
         model: String,
         usage: Usage,
     },
-    #[serde(other)]
-    Unknown,
 }
 
 #[derive(Default)]
 pub struct Session {
     pub messages: Vec<Message>,
-    /// What each model was sent and has written, since the session began.
-    pub usage: BTreeMap<String, Usage>,
+    /// The tokens of all calls since the session began.
+    pub usage: Usage,
+    /// What they cost, in US dollars; nothing once a model was used whose price is not known.
+    pub cost: Option<f64>,
     /// The project's folder of sessions.
     folder: PathBuf,
     /// Made when the first line is written, so that a look at `/help` leaves no empty session.
@@ -58,40 +57,41 @@ pub struct Session {
 impl Session {
     /// A new session of the project in `project`.
     pub fn start(home: &Path, project: &Path) -> Self {
-        Self { folder: project_folder(home, project), ..Self::default() }
+        let folder = project_folder(home, project);
+        Self { cost: Some(0.0), folder, ..Self::default() }
     }
 
-    /// An earlier session of the project: the one whose name begins so, else the one begun last.
-    /// Also gives what was wrong with it, for the user.
+    /// An earlier session of the project: the one of that name, else the newest.
+    /// Also says which it is, and what was wrong with it, for the user.
     pub fn resume(home: &Path, project: &Path, name: Option<&str>) -> Result<(Self, Vec<String>)> {
         let mut session = Self::start(home, project);
-        let path = find(&session.folder, name)?;
-        let cannot = || format!("the session {} cannot be opened", path.display());
+        let names = names_in(&session.folder);
+        let newest = names.last().context("this folder has no session that could go on")?;
+        let path = session.folder.join(name.unwrap_or(newest)).with_extension("jsonl");
+        let cannot = || format!("cannot read {}; there are {}", path.display(), names.join(", "));
         let bytes = fs::read(&path).with_context(cannot)?;
         let file = File::options().append(true).open(&path).with_context(cannot)?;
         session.is_torn = !bytes.is_empty() && !bytes.ends_with(b"\n");
-        let mut faults = Vec::new();
+        let mut notes = vec![format!("session {} goes on", name.unwrap_or(newest))];
         for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             match serde_json::from_slice(line) {
                 Ok(Line::Message(message)) => session.messages.push(message),
                 Ok(Line::Compacted { messages }) => session.messages = messages,
                 Ok(Line::Usage { model, usage }) => session.count(&model, &usage),
-                Ok(Line::Unknown) => {}
                 Err(_) if line.trim_ascii().is_empty() => {}
                 Err(error) => {
-                    let place = format!("{}:{}", path.display(), number + 1);
-                    faults.push(format!("{place}: unreadable and so left out: {error}"));
+                    let line = number + 1;
+                    notes.push(format!("its line {line} is unreadable and left out: {error}"));
                 }
             }
         }
-        session.messages = mend(session.messages);
-        let blocks = session.messages.iter().flat_map(|message| &message.content);
-        match blocks.filter(|block| is_interrupted(block)).count() {
-            0 => {}
-            open => faults.push(format!("calls without a result: {open}; the model is told so")),
+        let mended = mend(session.messages.clone());
+        if mended != session.messages {
+            notes.push("calls without a result are taken as interrupted".to_string());
         }
+        session.messages = mended;
         session.file = Some((path, file));
-        Ok((session, faults))
+        Ok((session, notes))
     }
 
     /// Where it is written; nowhere before the first message.
@@ -118,7 +118,8 @@ impl Session {
     }
 
     fn count(&mut self, model: &str, usage: &Usage) {
-        self.usage.entry(model.to_string()).or_default().add(usage);
+        self.usage.add(usage);
+        self.cost = self.cost.zip(cost(model, usage)).map(|(so_far, more)| so_far + more);
     }
 
     fn write(&mut self, line: &Line) -> Result<()> {
@@ -132,149 +133,77 @@ impl Session {
         self.is_torn = written.is_err(); // half of it may stand there, on a full disk for instance
         written.with_context(|| format!("the session {} cannot be written", path.display()))
     }
-
-    /// What it has cost so far, in US dollars; nothing where a model's price is not known.
-    pub fn cost(&self) -> Option<f64> {
-        let mut all = 0.0;
-        for (model, usage) in &self.usage {
-            all += cost(model, usage)?;
-        }
-        Some(all)
-    }
 }
 
-/// `~/.loopwright/projects/lantern-4af1…`: the name for people, the hash of the whole path because
-/// many folders are called `app`.
+/// `~/.loopwright/projects/-home-ines-lantern`: the whole path, since many folders are called `app`.
 fn project_folder(home: &Path, project: &Path) -> PathBuf {
-    let project = fs::canonicalize(project).unwrap_or_else(|_| project.to_path_buf());
-    let name = project.file_name().unwrap_or_default().to_string_lossy();
     let plain = |letter: char| if letter.is_alphanumeric() { letter } else { '-' };
-    let name: String = name.chars().map(plain).take(40).collect();
-    // FNV-1a. The standard library's hasher may change with the compiler, and the folder must not.
-    let hash = project.to_string_lossy().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    home.join(".loopwright").join("projects").join(format!("{name}-{hash:016x}"))
+    let name: String = project.to_string_lossy().chars().map(plain).collect();
+    home.join(".loopwright").join("projects").join(name)
 }
 
-/// A file named after this moment, so that names in order are sessions in order.
-fn create_in(folder: &Path, mut now: SystemTime) -> Result<(PathBuf, File)> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    loop {
-        let path = folder.join(format!("{}.jsonl", name_at(now)));
-        match File::options().append(true).create_new(true).open(&path) {
-            // Someone else began in the same moment.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                now += Duration::from_millis(1);
-            }
-            made => {
-                let file = made.with_context(|| format!("cannot make {}", path.display()))?;
-                return Ok((path, file));
-            }
-        }
-    }
-}
-
-/// `2026-11-30-194118-042`, in UTC.
-fn name_at(now: SystemTime) -> String {
+/// A file named after this moment, so that names in order are sessions in order, and after this
+/// process, since another may begin in the same moment.
+fn create_in(folder: &Path, now: SystemTime) -> Result<(PathBuf, File)> {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let second = since.as_secs() % 86_400;
     let time = (second / 3600) * 10_000 + (second / 60 % 60) * 100 + second % 60;
-    format!("{}-{time:06}-{:03}", prompt::date(now), since.subsec_millis())
+    let (day, part, process) = (prompt::date(now), since.subsec_millis(), std::process::id());
+    let path = folder.join(format!("{day}-{time:06}-{part:03}-{process}.jsonl"));
+    let cannot = || format!("the session {} cannot be made", path.display());
+    fs::create_dir_all(folder).with_context(cannot)?;
+    let file = File::options().append(true).create_new(true).open(&path).with_context(cannot)?;
+    Ok((path, file))
 }
 
-/// The newest session in the folder, or the one whose name begins with `name`.
-fn find(folder: &Path, name: Option<&str>) -> Result<PathBuf> {
+/// The names of all sessions in the folder, the newest last.
+fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let files = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> =
-        files.filter_map(|file| Some(file.strip_suffix(".jsonl")?.to_string())).collect();
+    let name =
+        |file: DirEntry| Some(file.file_name().to_str()?.strip_suffix(".jsonl")?.to_string());
+    let mut names: Vec<String> = entries.filter_map(name).collect();
     names.sort();
-    let (wanted, known) = (name.unwrap_or_default(), names.join(", "));
-    names.retain(|name| name.starts_with(wanted));
-    match names.as_slice() {
-        [.., newest] if name.is_none() => Ok(folder.join(format!("{newest}.jsonl"))),
-        [one] => Ok(folder.join(format!("{one}.jsonl"))),
-        _ if known.is_empty() => bail!("this folder has no session to resume: start a new one"),
-        [] => bail!("no session of this folder begins with {wanted:?}; there are: {known}"),
-        _ => bail!("more than one session of this folder begins with {wanted:?}: {known}"),
-    }
+    names
 }
 
 /// What stands for a result that never came.
 const INTERRUPTED: &str = "error: interrupted before there was a result. What the call should do \
     may be done, half done or not done: look before you call again.";
 
-/// Makes a history that the strict API takes, out of whatever lines could be read: roles in turn,
-/// each call answered once in the next message, no result without its call, nothing empty. Leaves
-/// a history alone that is so already.
+/// Makes a history that the strict API takes, out of whatever messages are left: each call gets its
+/// result, or is said to be interrupted; a result whose call is lost is lost too.
 pub fn mend(messages: Vec<Message>) -> Vec<Message> {
-    let (mut mended, mut calls, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
+    let mut mended: Vec<Message> = Vec::new();
     let end = Message { role: Role::Assistant, content: Vec::new() };
-    for Message { role, mut content } in messages.into_iter().chain([end]) {
-        content.retain(|block| is_sound(role, block, &mut ids));
-        if role == Role::User {
-            content = answered(std::mem::take(&mut calls), content);
-        } else {
-            add(&mut mended, Role::User, answered(calls, Vec::new()));
-            // A text behind a call would hide the call from its result.
-            content.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
-            calls = content.iter().filter_map(call_id).collect();
+    for Message { role, content } in messages.into_iter().chain([end]) {
+        let (user, model) = if role == Role::User { (content, vec![]) } else { (vec![], content) };
+        let user = answered(mended.last(), user);
+        for (role, content) in [(Role::User, user), (Role::Assistant, model)] {
+            if !content.is_empty() {
+                mended.push(Message { role, content });
+            }
         }
-        add(&mut mended, role, content);
-    }
-    if mended.first().is_some_and(|first| first.role == Role::Assistant) {
-        mended.insert(0, Message::from_user("(The beginning of this conversation is lost.)"));
     }
     mended
 }
 
-/// Adds to the last message where that has the same role.
-fn add(messages: &mut Vec<Message>, role: Role, content: Vec<Block>) {
-    match messages.last_mut() {
-        _ if content.is_empty() => {}
-        Some(last) if last.role == role => last.content.extend(content),
-        _ => messages.push(Message { role, content }),
-    }
-}
-
-/// Whether a block may stand in a message of that role. Remembers the ids of calls.
-fn is_sound(role: Role, block: &Block, ids: &mut HashSet<String>) -> bool {
-    match block {
-        Block::Text { text } => !text.trim().is_empty(),
-        Block::ToolUse { id, input, .. } => {
-            role == Role::Assistant && input.is_object() && ids.insert(id.clone())
-        }
-        Block::ToolResult { .. } => role == Role::User,
-        Block::Other(_) => !block.is_damaged(),
-    }
-}
-
-fn call_id(block: &Block) -> Option<String> {
-    if let Block::ToolUse { id, .. } = block { Some(id.clone()) } else { None }
-}
-
-fn is_interrupted(block: &Block) -> bool {
-    matches!(block, Block::ToolResult { content, .. } if content == INTERRUPTED)
-}
-
-/// One result for each call, then the rest of `content`; all other results are dropped.
-fn answered(calls: Vec<String>, mut content: Vec<Block>) -> Vec<Block> {
-    let mut results = HashMap::new();
-    content.retain(|block| match block {
-        Block::ToolResult { tool_use_id, .. } => {
-            results.entry(tool_use_id.clone()).or_insert(block.clone());
-            false
-        }
-        _ => true,
-    });
-    let interrupted = |id| {
-        let content = INTERRUPTED.to_string();
-        Block::ToolResult { tool_use_id: id, content, is_error: true }
+/// One result for each call in the message before, then what else this one holds.
+fn answered(before: Option<&Message>, content: Vec<Block>) -> Vec<Block> {
+    let (results, others): (Vec<_>, Vec<_>) =
+        content.into_iter().partition(|block| matches!(block, Block::ToolResult { .. }));
+    let result_of = |block: &Block| {
+        let Block::ToolUse { id, .. } = block else { return None };
+        let answers = |block: &&Block| matches!(block, Block::ToolResult { tool_use_id, .. } if tool_use_id == id);
+        Some(results.iter().find(answers).cloned().unwrap_or_else(|| interrupted(id)))
     };
-    let answers =
-        calls.into_iter().map(|id| results.remove(&id).unwrap_or_else(|| interrupted(id)));
-    answers.chain(content).collect()
+    let calls = before.map(|message| message.content.as_slice()).unwrap_or_default();
+    calls.iter().filter_map(result_of).chain(others).collect()
+}
+
+/// The result of a call whose end nobody saw.
+pub fn interrupted(call: &str) -> Block {
+    let content = INTERRUPTED.to_string();
+    Block::ToolResult { tool_use_id: call.to_string(), content, is_error: true }
 }
 
 /// US dollars for a million tokens: input, written to the cache (for five minutes), read from the
@@ -292,23 +221,14 @@ const PRICES: &[(&str, [f64; 4])] = &[
 
 /// What these tokens cost, in US dollars; nothing where the model's price is not known. A name may
 /// end in a date. A name that only begins like a known one is another model, at another price.
-pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
-    let is_date = |end: &str| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit());
-    let is_model = |(name, _): &&(&str, _)| {
-        model == *name
-            || model.strip_prefix(name).and_then(|end| end.strip_prefix('-')).is_some_and(is_date)
-    };
-    let (_, [input, write, read, output]) = PRICES.iter().find(is_model)?;
+fn cost(model: &str, usage: &Usage) -> Option<f64> {
+    let is_it = |name: &str| model == name || model.starts_with(&format!("{name}-20"));
+    let (_, [input, write, read, output]) = PRICES.iter().find(|(name, _)| is_it(name))?;
     let millionths = usage.input_tokens as f64 * input
         + usage.cache_creation_input_tokens as f64 * write
         + usage.cache_read_input_tokens as f64 * read
         + usage.output_tokens as f64 * output;
     Some(millionths / 1e6)
-}
-
-/// A cost for people.
-pub fn dollars(cost: Option<f64>) -> String {
-    cost.map_or("unknown".to_string(), |cost| format!("${cost:.4}"))
 }
 
 #[cfg(test)]

@@ -28,8 +28,9 @@ pub const USUAL_TIME: u64 = 120_000;
 pub const LONGEST_TIME: u64 = 600_000;
 
 /// How long we wait for the rest of the output when the command itself has ended. Only something
-/// that it left in the background can still hold the pipe then.
-const GRACE: Duration = Duration::from_millis(300);
+/// that it left in the background can still hold the pipe then; on a busy machine our own thread
+/// may be late, too.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a command line in a folder. The result starts with the exit code; a command that runs out
 /// of time is an error, and what it started ends with it.
@@ -40,6 +41,8 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     let mut child = command.spawn().context("the command could not be started")?;
     // It holds our ends of the pipe, which would keep the pipe from ever ending.
     drop(command);
+    // From here on the waiting may be called off at any time.
+    let mut ending = EndsWithUs(child.id());
 
     let output = Arc::new(Mutex::new(Output::default()));
     let (ended, mut pipe_ended) = oneshot::channel();
@@ -53,6 +56,7 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
         }
         child.wait().await.context("the command could not be ended")?;
     }
+    ending.0 = None;
     let pipe_is_open = tokio::time::timeout(GRACE, &mut pipe_ended).await.is_err();
     let text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
 
@@ -64,6 +68,17 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     match status {
         Ok(status) => Ok(format!("{}{rest}\n{text}", outcome(status?))),
         Err(_) => bail!("stopped after {limit:?}{rest}\n{text}"),
+    }
+}
+
+/// Ends a command, with all it has started, when nobody waits for it any more.
+struct EndsWithUs(Option<u32>);
+
+impl Drop for EndsWithUs {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            process::end_group(id);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::edit::Edits;
 use crate::shell;
+use crate::streaming;
 
 /// Bytes of one `read_file`. More would go to disk, where the file is already.
 const MAX_READ: usize = 28_000;
@@ -68,8 +69,18 @@ impl Tools {
         &self.offered
     }
 
+    /// Calls of these tools change nothing, so they may run side by side.
+    pub fn only_reads(name: &str) -> bool {
+        matches!(name, "list_files" | "read_file" | "grep_search")
+    }
+
     /// Carries out one call. The error is for the model.
     pub async fn run(&self, name: &str, input: &Value) -> Result<String> {
+        if let Some(text) = streaming::unreadable(input) {
+            bail!(
+                "the arguments of {name} are no JSON object: {text}\ncall it again with whole ones"
+            );
+        }
         let Some(tool) = self.offered.iter().find(|tool| tool.name == name) else {
             let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();
             bail!("there is no tool {name}\nthere are: {}", names.join(", "));

@@ -91,7 +91,7 @@ fn the_first_message_and_the_last_call_stay_word_for_word() {
     assert_eq!(history[0], Message { role: Role::User, content: first });
     assert_eq!(history[1..], before[11..]);
     assert_eq!((report.before, report.after), (13_600, context.tokens(&history)));
-    assert_eq!(report.did, "compaction: messages that became a summary: 10");
+    assert_eq!(report.did, "compaction: 10 messages became a summary");
 }
 
 #[test]

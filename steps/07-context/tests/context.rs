@@ -73,7 +73,7 @@ fn a_long_result_goes_to_disk_whole_and_leaves_a_preview_that_names_the_file() {
     assert!(content.ends_with("line 4999\nline 5000\n"));
     assert!(content.lines().all(|line| line.starts_with("line ") || line.starts_with('[')));
     assert_eq!(results[1], answer("t1", "short"));
-    assert_eq!(report.did, "disk: results saved whole, a preview goes to the model: 1");
+    assert_eq!(report.did, "disk: 1 saved whole, the model gets a preview instead");
     assert!(report.before > 16_000 && report.after < 3_000, "{report:?}");
 }
 

@@ -6,9 +6,10 @@ async fn run(line: &str) -> String {
     run_shell(Path::new("."), line, Duration::from_secs(60)).await.unwrap()
 }
 
-/// A command that runs out of time: what the model is told.
+/// A command that runs out of time: what the model is told. The time is enough for a shell to
+/// begin on a busy machine.
 async fn run_too_long(line: &str) -> String {
-    let limit = Duration::from_millis(200);
+    let limit = Duration::from_secs(2);
     run_shell(Path::new("."), line, limit).await.unwrap_err().to_string()
 }
 
@@ -31,14 +32,14 @@ async fn a_command_that_reads_finds_the_end_of_its_input() {
 #[tokio::test]
 async fn a_hanging_command_is_ended_with_its_children() {
     let text = run_too_long("echo begun; sleep 600 & sleep 600").await;
-    assert_eq!(text, "stopped after 200ms, with everything it had started\nbegun\n");
+    assert_eq!(text, "stopped after 2s, with everything it had started\nbegun\n");
 }
 
 #[tokio::test]
 async fn a_background_child_that_keeps_the_pipe_does_not_hold_the_tool() {
     let started = Instant::now();
-    let text = run("sleep 5 & echo done").await;
-    assert!(started.elapsed() < Duration::from_secs(4));
+    let text = run("sleep 30 & echo done").await;
+    assert!(started.elapsed() < Duration::from_secs(25));
     assert_eq!(text, "exit code 0, but something it started still runs\ndone\n");
 }
 
@@ -55,7 +56,7 @@ async fn of_a_long_output_beginning_and_end_are_kept_and_the_rest_is_counted() {
 #[tokio::test]
 async fn output_without_end_is_ended_by_the_time_and_not_kept() {
     let text = run_too_long("yes").await;
-    assert!(text.starts_with("stopped after 200ms"));
+    assert!(text.starts_with("stopped after 2s"));
     assert!(text.len() < HEAD + TAIL + 200);
 }
 
@@ -66,7 +67,7 @@ fn gigabytes_leave_memory_flat() {
     for _ in 0..70_000 {
         output.push(&piece);
     }
-    assert!(output.tail.capacity() < 100_000 && output.head.capacity() < 100_000);
+    assert!(output.tail.capacity() < 2 * TAIL && output.head.capacity() <= 2 * HEAD);
     assert_eq!(output.left_out, 70_000 * 16_384 - (HEAD + TAIL) as u64);
 }
 

@@ -226,7 +226,7 @@ async fn run_shell_works_in_the_project_and_keeps_its_time() {
     let (_folder, tools) = project(&[("here.txt", "")]);
     let listed = result(&tools, "run_shell", json!({"command": "ls"})).await;
     assert_eq!(listed, "exit code 0\nhere.txt\n");
-    let late = error(&tools, "run_shell", json!({"command": "sleep 60", "timeout_ms": 100})).await;
+    let late = error(&tools, "run_shell", json!({"command": "sleep 5", "timeout_ms": 100})).await;
     assert!(late.starts_with("stopped after 100ms"), "{late}");
 }
 
