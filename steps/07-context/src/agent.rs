@@ -79,8 +79,10 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let (reply, mut was_interrupted) = match self.ask(&mut calls, false).await {
-                Err(error) if self.was_too_long(&error) => self.ask(&mut calls, true).await?,
+            let (reply, mut was_interrupted) = match self.ask(&mut calls, 0).await {
+                Err(error) if self.was_too_long(&error) => {
+                    self.ask(&mut calls, self.context.usable()).await?
+                }
                 asked => asked?,
             };
             // Before its tools run: what was begun must be known, though nobody may see its end.
@@ -91,9 +93,13 @@ impl Agent {
             let mut results = calls.answer_every_call(&reply, stop, &mut was_interrupted).await;
             let is_answer = results.is_empty();
             if !is_answer {
+                let incoming = self.context.incoming(&self.session.messages, &results);
+                let room = self.make_room(incoming).await;
                 let report = self.context.admit(&self.session.messages, &mut results);
                 report.iter().for_each(show);
+                // Whatever happened meanwhile: a call without its result would spoil the session.
                 self.session.push(Message { role: Role::User, content: results })?;
+                was_interrupted |= !room?;
             }
             if was_interrupted {
                 screen::notes("interrupted");
@@ -105,11 +111,9 @@ impl Agent {
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// The next reply, to a history that fits. `refused`: the API has said that it does not.
-    async fn ask(&mut self, calls: &mut Calls, refused: bool) -> Result<(Message, bool)> {
-        let reports = self.context.tidy(&mut self.session.messages, lesson::now());
-        reports.iter().for_each(show);
-        if !self.compact(refused).await? {
+    /// The next reply, to a history that fits.
+    async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<(Message, bool)> {
+        if !self.make_room(incoming).await? {
             return Ok((Message { role: Role::Assistant, content: Vec::new() }, true));
         }
         let tokens = self.context.tokens(&self.session.messages);
@@ -121,10 +125,12 @@ impl Agent {
         self.listen(calls).await
     }
 
-    /// Has the history summed up for as long as that is due. False where the user broke in.
-    async fn compact(&mut self, mut is_due: bool) -> Result<bool> {
-        while let Some(plan) = self.context.plan(&self.session.messages, is_due) {
-            is_due = false;
+    /// Makes the history shorter, and has it summed up where that is not enough. `incoming` tokens
+    /// are still to join it. False where the user broke in.
+    async fn make_room(&mut self, mut incoming: u64) -> Result<bool> {
+        let reports = self.context.tidy(&mut self.session.messages, lesson::now());
+        reports.iter().for_each(show);
+        while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
             screen::notes("compaction: the model is asked for a summary");
             let mut reply = Assembly::default();
             let (system, messages) = (self.prompt.system(), prompt::with_marks(&plan.request)?);
@@ -148,6 +154,7 @@ impl Agent {
                 }
                 Err(_) => screen::notes(IN_VAIN),
             }
+            incoming = 0; // once for their sake is enough
         }
         Ok(true)
     }

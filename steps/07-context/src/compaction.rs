@@ -52,10 +52,10 @@ pub struct Plan {
 }
 
 impl Context {
-    /// The summary that is due, if one is. `refused`: the API has called the prompt too long, so
-    /// one is due whatever we estimate.
-    pub fn plan(&self, history: &[Message], refused: bool) -> Option<Plan> {
-        if !self.is_on("compaction") || !(refused || self.fill(history) >= DUE) {
+    /// The summary that is due, if one is, with so many tokens still to join the history.
+    pub fn plan(&self, history: &[Message], incoming: u64) -> Option<Plan> {
+        let tokens = self.tokens(history) + incoming;
+        if !self.is_on("compaction") || tokens * 100 < self.usable() * DUE {
             return None;
         }
         // Where all of it would not fit, its beginning is summed up first.

@@ -134,7 +134,7 @@ impl Context {
 
     /// The longest reply that is asked for, in tokens. This much is kept free.
     pub fn max_output(&self) -> u64 {
-        (self.window / 4).clamp(1, MAX_TOKENS)
+        (self.window / 3).clamp(1, MAX_TOKENS)
     }
 
     /// Tokens of input that leave room for the reply.
@@ -198,6 +198,12 @@ impl Context {
         self.window = number(4).unwrap_or(self.window).min(self.window);
         self.settle(history, number(1).unwrap_or(0).max(self.usable() + 1));
         true
+    }
+
+    /// Tokens of new results, none longer than it may be at this fill.
+    pub fn incoming(&self, history: &[Message], results: &[Block]) -> u64 {
+        let longest = self.longest(self.fill(history)) as u64 / BYTES_PER_TOKEN;
+        results.iter().map(|result| weight(result).min(longest)).sum()
     }
 
     /// Makes new results fit before they join the history.

@@ -7,6 +7,9 @@ use serde_json::json;
 
 use super::*;
 
+/// Due, however little there is: the API has called it too long.
+const REFUSED: u64 = 20_000;
+
 const SUMMARY: &str = "## Goal\nlight the lamp\n\n## Next\ntrim the wick";
 
 fn said(role: Role, text: &str) -> Message {
@@ -58,16 +61,16 @@ fn judged(history: &[Message]) -> Result<u64, String> {
 fn it_is_due_at_85_percent_of_what_is_usable() {
     let history = history(6);
     let mut context = full(&history);
-    assert!(context.plan(&history, false).is_some());
+    assert!(context.plan(&history, 0).is_some());
     context.measure(&history, 13_599, true, UNIX_EPOCH);
-    assert!(context.plan(&history, false).is_none());
-    assert!(context.plan(&history, true).is_some(), "the model has refused the prompt");
+    assert!(context.plan(&history, 0).is_none());
+    assert!(context.plan(&history, 1).is_some(), "a token is still to come");
 }
 
 #[test]
 fn the_summarisers_request_holds_all_that_goes_and_asks_for_the_headings() {
     let history = history(6);
-    let plan = full(&history).plan(&history, false).unwrap();
+    let plan = full(&history).plan(&history, 0).unwrap();
     assert!(judged(&plan.request).is_ok(), "{:?}", judged(&plan.request));
     assert_eq!(plan.request[..10], history[..10]);
     let Some(Block::Text { text }) = plan.request[10].content.last() else { panic!() };
@@ -82,7 +85,7 @@ fn the_first_message_and_the_last_call_stay_word_for_word() {
     let mut history = history(6);
     let before = history.clone();
     let mut context = full(&history);
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     let report = context.compact(&mut history, plan, SUMMARY).unwrap();
     assert!(judged(&history).is_ok(), "{:?}", judged(&history));
     let text = format!("What has happened since, in your own summary:\n\n{SUMMARY}");
@@ -99,7 +102,7 @@ fn in_the_middle_of_a_turn_an_open_call_stays_for_its_result() {
     let mut history = history(6);
     let result = history.pop().unwrap();
     let mut context = full(&history);
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     context.compact(&mut history, plan, SUMMARY).unwrap();
     history.push(result);
     assert!(judged(&history).is_ok(), "{:?}", judged(&history));
@@ -118,7 +121,7 @@ fn parallel_calls_stay_together_with_all_their_results() {
     history.extend([calls, results]);
     let tail = history[13..].to_vec();
     let mut context = full(&history);
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     context.compact(&mut history, plan, SUMMARY).unwrap();
     assert_eq!(history[1..], tail);
 }
@@ -131,7 +134,7 @@ fn a_last_call_far_back_goes_with_the_rest() {
         history.push(said(Role::User, "Go on."));
     }
     let mut context = full(&history);
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     context.compact(&mut history, plan, SUMMARY).unwrap();
     assert_eq!(history[1..], [said(Role::User, "Go on.")]);
 }
@@ -140,13 +143,13 @@ fn a_last_call_far_back_goes_with_the_rest() {
 fn a_second_summary_takes_the_place_of_the_first() {
     let mut history = history(6);
     let mut context = full(&history);
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     context.compact(&mut history, plan, SUMMARY).unwrap();
     for at in 10..16 {
         history.extend(pair(&format!("t{at}"), &"wick ".repeat(200)));
     }
     context.measure(&history, 14_000, true, UNIX_EPOCH);
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     assert_eq!(plan.request[0], history[0], "the first summary is summed up too");
     context.compact(&mut history, plan, "## Goal\nsecond").unwrap();
     assert_eq!(history.len(), 3);
@@ -160,21 +163,21 @@ fn a_summary_that_does_not_shrink_is_not_used_and_not_tried_again() {
         let mut history = history(6);
         let before = history.clone();
         let mut context = full(&history);
-        let plan = context.plan(&history, false).unwrap();
+        let plan = context.plan(&history, 0).unwrap();
         let outcome = context.compact(&mut history, plan, useless);
         let Err(report) = outcome else { panic!("{outcome:?}") };
         assert_eq!((report.before, report.after), (13_600, 13_600));
         assert_eq!(history, before);
-        assert_eq!(context.plan(&history, false), None);
-        assert_eq!(context.plan(&history, true), None);
+        assert_eq!(context.plan(&history, 0), None);
+        assert_eq!(context.plan(&history, REFUSED), None);
         history.extend(pair("more", "a little"));
-        assert_eq!(context.plan(&history, false), None);
+        assert_eq!(context.plan(&history, 0), None);
         for at in 10..17 {
             history.extend(pair(&format!("t{at}"), &"wick ".repeat(200)));
         }
-        assert!(context.plan(&history, false).is_some(), "there is twice as much");
+        assert!(context.plan(&history, 0).is_some(), "there is twice as much");
         context.forget();
-        assert!(context.plan(&before, true).is_some(), "another history");
+        assert!(context.plan(&before, REFUSED).is_some(), "another history");
     }
 }
 
@@ -183,22 +186,22 @@ fn what_a_summary_could_not_empty_is_not_summed_up_at_once_again() {
     let mut history = history(5);
     history.extend(pair("big", &"wick ".repeat(8_000)));
     let mut context = context();
-    let plan = context.plan(&history, false).unwrap();
+    let plan = context.plan(&history, 0).unwrap();
     context.compact(&mut history, plan, SUMMARY).unwrap();
     assert!(context.fill(&history) >= 85);
-    assert_eq!(context.plan(&history, false), None);
+    assert_eq!(context.plan(&history, 0), None);
 }
 
 #[test]
 fn nothing_between_the_first_message_and_the_last_call_is_nothing_to_sum_up() {
     let one = history(1);
-    assert_eq!(full(&one).plan(&one, false), None);
+    assert_eq!(full(&one).plan(&one, 0), None);
     let mut summed = history(6);
     let mut context = full(&summed);
-    let plan = context.plan(&summed, false).unwrap();
+    let plan = context.plan(&summed, 0).unwrap();
     context.compact(&mut summed, plan, SUMMARY).unwrap();
     context.measure(&summed, 15_000, true, UNIX_EPOCH);
-    assert_eq!(context.plan(&summed, false), None);
+    assert_eq!(context.plan(&summed, 0), None);
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn where_the_summarisers_request_would_not_fit_the_beginning_is_summed_up_first(
     let mut context = context();
     context.was_too_long(&history, "prompt is too long: 30000 tokens > 20000 maximum");
     let mut summaries = 0;
-    while let Some(plan) = context.plan(&history, true) {
+    while let Some(plan) = context.plan(&history, REFUSED) {
         assert!(context.fits(&plan.request));
         assert!(judged(&plan.request).is_ok(), "{:?}", judged(&plan.request));
         context.compact(&mut history, plan, SUMMARY).unwrap();
@@ -227,7 +230,7 @@ fn where_the_summarisers_request_would_not_fit_the_beginning_is_summed_up_first(
 fn a_plan_for_another_history_changes_nothing() {
     let long = history(6);
     let mut context = full(&long);
-    let plan = context.plan(&long, false).unwrap();
+    let plan = context.plan(&long, 0).unwrap();
     let mut short = history(1);
     context.compact(&mut short, plan, SUMMARY).unwrap_err();
     assert_eq!(short, history(1));

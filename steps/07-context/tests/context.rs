@@ -256,7 +256,7 @@ fn each_part_can_be_switched_off() {
     let mut results = vec![answer("t9", &text.repeat(5))];
     assert_eq!(context.admit(&history, &mut results), None);
     assert_eq!(context.tidy(&mut history, after(900)), []);
-    assert_eq!(context.plan(&history, true), None);
+    assert_eq!(context.plan(&history, 99_999), None);
     context.off = "idle, compaction".into();
     assert_eq!(context.tidy(&mut history, after(900)).len(), 2);
     assert!(context.admit(&history, &mut results).is_some());
@@ -315,7 +315,7 @@ fn absurd_numbers_do_no_harm() {
     context.measure(&history, u64::MAX, true, after(u32::MAX.into()));
     context.tidy(&mut history, START);
     context.admit(&history, &mut [answer("t", ""), Block::Other(json!(null))]);
-    assert_eq!(context.plan(&history, true), None);
-    assert_eq!(context.plan(&[], true), None);
+    assert_eq!(context.plan(&history, 99_999), None);
+    assert_eq!(context.plan(&[], 99_999), None);
     assert_eq!(context.tidy(&mut [], START), []);
 }
