@@ -1,7 +1,5 @@
 //! Many at once, retries, and the same seed twice.
 
-use std::sync::Arc;
-
 use mock_server::{Scene, Values};
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -49,11 +47,11 @@ async fn ask(talk: &mut Talk) -> Value {
 
 #[tokio::test]
 async fn two_hundred_conversations_at_once_each_get_their_own_replies() {
-    let model = Arc::new(start(ECHO).await);
+    let model = start(ECHO).await;
+    let first = Talk::new(&model);
     let mut crowd = JoinSet::new();
     for number in 0..200 {
-        let mut talk = Talk::new(&model);
-        talk.key = format!("key-{number}");
+        let mut talk = first.another(&format!("key-{number}"));
         crowd.spawn(async move {
             let (one, two) = (format!("value one{number}"), format!("value two{number}"));
             let first = ask(talk.user("Look it up")).await;

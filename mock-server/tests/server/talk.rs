@@ -41,6 +41,18 @@ impl Talk {
         }
     }
 
+    /// Another conversation over the same client.
+    pub fn another(&self, key: &str) -> Self {
+        Self {
+            client: self.client.clone(),
+            url: self.url.clone(),
+            key: key.to_string(),
+            messages: Vec::new(),
+            tools: self.tools.clone(),
+            system: Value::Null,
+        }
+    }
+
     pub fn user(&mut self, text: &str) -> &mut Self {
         self.messages.push(json!({"role": "user", "content": text}));
         self

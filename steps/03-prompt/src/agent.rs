@@ -35,10 +35,7 @@ impl Agent {
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
         self.history.push(message);
         for _ in 0..MAX_TURNS {
-            let messages = prompt::with_marks(&self.history)?;
-            let system = self.prompt.system();
-            let (reply, usage) = self.model.ask(&system, &messages, self.tools.offered()).await?;
-            show_cache(&usage);
+            let reply = self.ask().await?;
             let results = self.answer_every_call(&reply).await;
             self.history.push(reply);
             if results.is_empty() {
@@ -47,6 +44,15 @@ impl Agent {
             self.history.push(Message { role: Role::User, content: results });
         }
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
+    }
+
+    /// Sends the conversation, and shows what the cache did for it.
+    async fn ask(&mut self) -> Result<Message> {
+        let (system, offered) = (self.prompt.system(), self.tools.offered());
+        let messages = prompt::with_marks(&self.history)?;
+        let (reply, usage) = self.model.ask(&system, &messages, offered).await?;
+        show_cache(&usage);
+        Ok(reply)
     }
 
     /// Shows what the model says, runs what it calls, and gives one result for each call.

@@ -57,12 +57,12 @@ impl Usage {
     /// Takes over the counts that stand in `value`. Some servers leave some out or send `null`.
     pub fn update(&mut self, value: &Value) {
         // No model takes 2⁴⁰ tokens; a server that counts more must not make our sums overflow.
-        let set =
-            |count: &mut u64, name| *count = value[name].as_u64().unwrap_or(*count).min(1 << 40);
-        set(&mut self.input_tokens, "input_tokens");
-        set(&mut self.cache_creation_input_tokens, "cache_creation_input_tokens");
-        set(&mut self.cache_read_input_tokens, "cache_read_input_tokens");
-        set(&mut self.output_tokens, "output_tokens");
+        let new = |name: &str, old: u64| value[name].as_u64().unwrap_or(old).min(1 << 40);
+        self.input_tokens = new("input_tokens", self.input_tokens);
+        self.cache_creation_input_tokens =
+            new("cache_creation_input_tokens", self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = new("cache_read_input_tokens", self.cache_read_input_tokens);
+        self.output_tokens = new("output_tokens", self.output_tokens);
     }
 }
 

@@ -53,11 +53,7 @@ impl Agent {
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
         self.session.push(message)?;
         for _ in 0..MAX_TURNS {
-            let messages = prompt::with_marks(&self.session.messages)?;
-            let system = self.prompt.system();
-            let (reply, usage) = self.model.ask(&system, &messages, self.tools.offered()).await?;
-            show_cache(&usage);
-            self.session.used(&self.model.name, usage)?;
+            let reply = self.ask().await?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             self.session.push(reply.clone())?;
             let results = self.answer_every_call(&reply).await;
@@ -67,6 +63,16 @@ impl Agent {
             self.session.push(Message { role: Role::User, content: results })?;
         }
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
+    }
+
+    /// Sends the conversation, and shows what the cache did for it.
+    async fn ask(&mut self) -> Result<Message> {
+        let (system, offered) = (self.prompt.system(), self.tools.offered());
+        let messages = prompt::with_marks(&self.session.messages)?;
+        let (reply, usage) = self.model.ask(&system, &messages, offered).await?;
+        show_cache(&usage);
+        self.session.used(&self.model.name, usage)?;
+        Ok(reply)
     }
 
     /// Shows what the model says, runs what it calls, and gives one result for each call.

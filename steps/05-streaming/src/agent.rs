@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use crate::message::{Block, Message, Role};
-use crate::model::{Model, Usage};
+use crate::model::{self, Model, Usage};
 use crate::prompt::{self, Prompt};
 use crate::session::{self, Session};
 use crate::streaming::{Assembly, Piece};
@@ -29,18 +29,12 @@ pub struct Agent {
     pub session: Session,
     tools: Arc<Tools>,
     prompt: Prompt,
-    interrupts: Interrupts,
+    pub interrupts: Interrupts,
 }
 
 impl Agent {
-    pub fn new(
-        model: Model,
-        tools: Tools,
-        prompt: Prompt,
-        session: Session,
-        interrupts: Interrupts,
-    ) -> Self {
-        Self { model, session, tools: Arc::new(tools), prompt, interrupts }
+    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
+        Self { model, session, tools: Arc::new(tools), prompt, interrupts: interrupts() }
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -67,29 +61,30 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let (reply, mut was_interrupted) = self.listen(&mut calls).await?;
+            let reply = self.ask(&mut calls).await?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
             }
-            let stop = &mut self.interrupts;
-            let results = calls.answer_every_call(&reply, stop, &mut was_interrupted).await;
+            let results = calls.answer_every_call(&reply, &self.interrupts).await;
             let is_answer = results.is_empty();
             if !is_answer {
                 self.session.push(Message { role: Role::User, content: results })?;
             }
-            if was_interrupted {
+            if was_interrupted(&self.interrupts) {
                 screen::notes("interrupted");
+                return Ok(());
             }
-            if is_answer || was_interrupted {
+            if is_answer {
                 return Ok(());
             }
         }
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// One reply, shown as it comes, and whether the user broke in. Then it is what had come.
-    async fn listen(&mut self, calls: &mut Calls) -> Result<(Message, bool)> {
+    /// Sends the conversation, and shows the reply as it comes. Where the user breaks in, the reply
+    /// is what has come.
+    async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
         let (system, offered) = (self.prompt.system(), self.tools.offered());
         let messages = prompt::with_marks(&self.session.messages)?;
         let mut reply = Assembly::default();
@@ -102,15 +97,18 @@ impl Agent {
         };
         let asked = self.model.ask(&system, &messages, offered, &mut reply, &mut hand_out);
         let asked = tokio::select! {
-            asked = asked => Some(asked),
-            () = next(&mut self.interrupts) => None,
+            asked = asked => asked,
+            () = interrupted(&self.interrupts) => Ok(()),
         };
         screen::says_end();
-        let was_interrupted = asked.is_none();
-        let (message, usage) = asked.unwrap_or_else(|| Ok(reply.so_far()))?;
-        show_cache(&usage);
-        self.session.used(&self.model.name, usage)?;
-        Ok((message, was_interrupted))
+        asked?;
+        let reply = reply.into_reply();
+        show_cache(&reply.usage);
+        self.session.used(&self.model.name, reply.usage)?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(Message { role: Role::Assistant, content: reply.content });
+        }
+        model::usable(reply)
     }
 }
 
@@ -122,8 +120,6 @@ struct Calls {
     slots: Arc<Semaphore>,
     /// No call has come yet that does more than read: a read behind one must see what it did.
     only_reads: bool,
-    /// The call that the screen showed last, if nothing came after it.
-    shown: Option<String>,
 }
 
 /// What a tool gave, and whether it is an error.
@@ -132,7 +128,7 @@ type Outcome = (String, bool);
 impl Calls {
     fn new(tools: &Arc<Tools>) -> Self {
         let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-        Self { tools: tools.clone(), begun: HashMap::new(), slots, only_reads: true, shown: None }
+        Self { tools: tools.clone(), begun: HashMap::new(), slots, only_reads: true }
     }
 
     /// Begins a call that may begin before the reply is whole.
@@ -142,7 +138,7 @@ impl Calls {
         if !self.only_reads || self.begun.contains_key(id) {
             return;
         }
-        self.show(id, name, input);
+        screen::calls(name, input);
         let (tools, slots) = (self.tools.clone(), self.slots.clone());
         let (name, input) = (name.clone(), input.clone());
         let call = async move {
@@ -155,49 +151,44 @@ impl Calls {
     }
 
     /// One result for each call, in the order of the calls. Reads that follow one another run side
-    /// by side, anything else alone. After Ctrl+C, what has not ended is said to be interrupted.
-    async fn answer_every_call(
-        mut self,
-        reply: &Message,
-        interrupts: &mut Interrupts,
-        was_interrupted: &mut bool,
-    ) -> Vec<Block> {
-        let mut results = Vec::new();
+    /// by side, anything else alone. After Ctrl+C, what is left is said to be interrupted.
+    async fn answer_every_call(mut self, reply: &Message, interrupts: &Interrupts) -> Vec<Block> {
+        let (mut results, mut several) = (Vec::new(), false);
         for (place, block) in reply.content.iter().enumerate() {
             let Block::ToolUse { id, name, input } = block else { continue };
-            if !*was_interrupted {
-                self.only_reads = true;
-                reply.content[place..].iter().for_each(|block| self.begin(block));
-            }
-            let begun = self.begun.remove(id);
-            let is_lost = *was_interrupted && !begun.as_ref().is_some_and(JoinHandle::is_finished);
-            if !is_lost && self.shown.take().as_ref() != Some(id) {
-                screen::calls(name, input);
-            }
-            let run = async {
-                let Some(call) = begun else { return outcome(&self.tools, name, input).await };
-                let ended = call.await.flatten();
-                ended.unwrap_or_else(|error| (format!("error: the tool broke down: {error}"), true))
-            };
-            let outcome = tokio::select! {
-                () = std::future::ready(()), if is_lost => None,
-                outcome = run, if !is_lost => Some(outcome),
-                () = next(interrupts) => None,
-            };
-            *was_interrupted |= outcome.is_none();
-            let Some((content, is_error)) = outcome else {
+            if was_interrupted(interrupts) {
                 results.push(session::interrupted(id));
                 continue;
+            }
+            self.only_reads = true;
+            reply.content[place..].iter().for_each(|block| self.begin(block));
+            several = self.begun.len() > 1 || several && !self.begun.is_empty();
+            let ended = tokio::select! {
+                ended = self.end(id, name, input) => Some(ended),
+                () = interrupted(interrupts) => None,
             };
-            screen::returns(&content, is_error);
-            results.push(Block::ToolResult { tool_use_id: id.clone(), content, is_error });
+            results.push(match ended {
+                None => session::interrupted(id),
+                Some((content, is_error)) => {
+                    if several {
+                        screen::answers(name, input);
+                    }
+                    screen::returns(&content, is_error);
+                    Block::ToolResult { tool_use_id: id.clone(), content, is_error }
+                }
+            });
         }
         results
     }
 
-    fn show(&mut self, id: &str, name: &str, input: &Value) {
-        screen::calls(name, input);
-        self.shown = Some(id.to_string());
+    /// Waits for a call that has begun, and runs one that has not.
+    async fn end(&mut self, id: &str, name: &str, input: &Value) -> Outcome {
+        let Some(call) = self.begun.remove(id) else {
+            screen::calls(name, input);
+            return outcome(&self.tools, name, input).await;
+        };
+        let ended = call.await.flatten();
+        ended.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
     }
 }
 
@@ -208,19 +199,32 @@ async fn outcome(tools: &Tools, name: &str, input: &Value) -> Outcome {
     }
 }
 
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
+}
+
+/// Waits for a Ctrl+C that the receiver has not taken note of.
+pub async fn interrupted(interrupts: &Interrupts) {
+    if interrupts.clone().changed().await.is_err() {
+        // Nobody listens for it any more: it never comes.
+        std::future::pending().await
+    }
+}
+
+fn was_interrupted(interrupts: &Interrupts) -> bool {
+    interrupts.has_changed().unwrap_or(false)
+}
+
 /// What the cache did for one call. Servers without a cache report nothing.
 fn show_cache(usage: &Usage) {
     let (read, written) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
     if read + written > 0 {
         let (read, written) = (screen::count(read), screen::count(written));
         screen::notes(&format!("cache: {read} tokens read, {written} written"));
-    }
-}
-
-/// Waits for the next Ctrl+C.
-pub async fn next(interrupts: &mut Interrupts) {
-    if interrupts.changed().await.is_err() {
-        // Nobody listens for it any more: it never comes.
-        std::future::pending().await
     }
 }

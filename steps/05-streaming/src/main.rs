@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail};
 use lesson::screen;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use agent::{Agent, Interrupts};
 use model::Model;
@@ -62,13 +62,11 @@ async fn converse() -> Result<()> {
         Some(name) => Session::resume(&home, &folder, name)?,
     };
     prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
-    let interrupts = interrupts();
-    let (model, tools) = (Model::from_env()?, Tools::new(folder.clone()));
-    let mut agent = Agent::new(model, tools, prompt, session, interrupts.clone());
+    let mut agent = Agent::new(Model::from_env()?, Tools::new(folder.clone()), prompt, session);
     if let Some(question) = question {
         return agent.run(question.context("-p needs a question")?).await;
     }
-    let mut input = Input::open(&home, interrupts);
+    let mut input = Input::open(&home, agent.interrupts.clone());
     while let Some(line) = input.next("you ▸ ").await {
         match line.trim() {
             "" => {}
@@ -91,15 +89,6 @@ async fn converse() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
-fn interrupts() -> Interrupts {
-    let (sender, receiver) = watch::channel(());
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
-    });
-    receiver
 }
 
 /// Whether the option is there, and the word behind it, if there is one.
@@ -156,7 +145,7 @@ impl Input {
         }
         let line = tokio::select! {
             line = self.lines.recv() => line,
-            () = agent::next(&mut self.interrupts) => return Some(String::new()),
+            () = agent::interrupted(&self.interrupts) => return Some(String::new()),
         };
         self.is_reading = false;
         line.flatten()

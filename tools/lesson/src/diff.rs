@@ -12,6 +12,7 @@ mod files;
 mod items;
 mod pager;
 mod render;
+mod wrap;
 
 use std::path::{Path, PathBuf};
 

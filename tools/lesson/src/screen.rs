@@ -48,6 +48,11 @@ pub fn calls(tool: &str, input: &Value) {
     write(&paint().calls(tool, input));
 }
 
+/// Before a result that does not follow its call at once: which call it answers.
+pub fn answers(tool: &str, input: &Value) {
+    write(&paint().answers(tool, input));
+}
+
 /// A tool's result: at most five lines, and how many more there are. The model gets all.
 pub fn returns(text: &str, is_error: bool) {
     write(&paint().returns(text, is_error));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lesson::diff::{Step, Style, first_step, pair, render, run, stat};
 use unicode_width::UnicodeWidthStr;
 
-const PLAIN: Style = Style { colour: false };
+const PLAIN: Style = Style { colour: false, columns: None };
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join("steps").join(name)
@@ -54,7 +54,7 @@ fn no_line_of_ours_is_wider_than_eighty_columns() {
 
 #[test]
 fn colours_come_only_where_they_are_wanted_and_change_no_text() {
-    let coloured = shown(&Style { colour: true });
+    let coloured = shown(&Style { colour: true, columns: None });
     assert!(coloured.contains("\x1b[32m+ //! The keeper's log.\x1b[0m"), "{coloured}");
     let codes = regex::Regex::new("\x1b\\[[0-9]+m").unwrap();
     assert_eq!(codes.replace_all(&coloured, ""), shown(&PLAIN));

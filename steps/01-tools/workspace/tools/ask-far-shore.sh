@@ -1,3 +1,3 @@
-# Asks the keeper on the far shore what he saw. He answers when he comes home.
-sleep 600 &
+# Asks the keeper on the far shore what he saw. His boat calls until he comes home.
+while :; do echo "anyone there?" >>calls.txt; sleep 0.05; done &
 sleep 600

@@ -11,8 +11,10 @@ use super::render::Style;
 /// pipe leads to something that shows them.
 pub fn style() -> Style {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let colour = std::io::stdout().is_terminal() && !set("NO_COLOR");
-    Style { colour: colour || set("LESSON_COLOR") }
+    let is_terminal = std::io::stdout().is_terminal();
+    let colour = is_terminal && !set("NO_COLOR") || set("LESSON_COLOR");
+    let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    Style { colour, columns: columns.filter(|_| is_terminal) }
 }
 
 pub fn show(text: &str) -> Result<()> {

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::files::{Pair, Step};
 use super::items::{Item, around, inside, items};
+use super::wrap::pieces;
 
 /// Our own lines are no wider. Lines of code are not cut.
 const WIDTH: usize = 80;
@@ -18,6 +19,8 @@ const FOLD: usize = 4;
 
 pub struct Style {
     pub colour: bool,
+    /// Columns of the terminal, at which lines of code are broken; `None` for a pipe.
+    pub columns: Option<usize>,
 }
 
 impl Style {
@@ -148,7 +151,24 @@ fn file_head(pair: &Pair, style: &Style) -> String {
 
 fn whole(out: &mut String, text: &str, style: &Style) {
     for line in text.lines() {
-        let _ = writeln!(out, "{}", style.added(format!("+ {line}").trim_end()));
+        code(out, ChangeTag::Insert, line, style);
+    }
+}
+
+/// A line of code with its sign, broken where the terminal is narrower.
+fn code(out: &mut String, tag: ChangeTag, line: &str, style: &Style) {
+    let sign = match tag {
+        ChangeTag::Equal => ' ',
+        ChangeTag::Insert => '+',
+        ChangeTag::Delete => '-',
+    };
+    for piece in pieces(sign, line, style.columns) {
+        let piece = match tag {
+            ChangeTag::Equal => piece,
+            ChangeTag::Insert => style.added(&piece),
+            ChangeTag::Delete => style.removed(&piece),
+        };
+        let _ = writeln!(out, "{piece}");
     }
 }
 
@@ -169,12 +189,7 @@ fn changed(out: &mut String, before: &str, after: &str, style: &Style) {
             let _ = writeln!(out, "{}", style.place(&cut(&format!("in {place}:"), WIDTH)));
         }
         for row in &rows[hunk.clone()] {
-            let line = match row.tag {
-                ChangeTag::Equal => format!("  {}", row.text).trim_end().to_string(),
-                ChangeTag::Insert => style.added(format!("+ {}", row.text).trim_end()),
-                ChangeTag::Delete => style.removed(format!("- {}", row.text).trim_end()),
-            };
-            let _ = writeln!(out, "{line}");
+            code(out, row.tag, row.text, style);
         }
         folded = hunk.end;
     }
