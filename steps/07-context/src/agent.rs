@@ -9,10 +9,12 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
+use crate::Input;
 use crate::compaction::DUE;
 use crate::context::{Context, Report};
 use crate::message::{Block, Message, Role};
-use crate::model::{Model, Usage};
+use crate::model::{self, Model, Reply, Usage};
+use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
 use crate::session::{self, Session};
 use crate::streaming::{Assembly, Piece};
@@ -36,7 +38,7 @@ pub struct Agent {
     /// For the plot: the calls so far, and whether a compaction came since the last.
     calls: Vec<screen::Call>,
     compacted: bool,
-    interrupts: Interrupts,
+    pub interrupts: Interrupts,
 }
 
 impl Agent {
@@ -46,12 +48,11 @@ impl Agent {
         prompt: Prompt,
         session: Session,
         mut context: Context,
-        interrupts: Interrupts,
     ) -> Self {
         model.max_tokens = context.max_output();
         let before = (prompt.system(), tools.offered());
         context.set_prefix(serde_json::to_string(&before).unwrap_or_default().len());
-        let (tools, calls) = (Arc::new(tools), Vec::new());
+        let (tools, calls, interrupts) = (Arc::new(tools), Vec::new(), interrupts());
         Self { model, session, tools, prompt, context, calls, compacted: false, interrupts }
     }
 
@@ -70,7 +71,7 @@ impl Agent {
     }
 
     /// From one line of the user to the model's final answer, or to the user's Ctrl+C.
-    pub async fn run(&mut self, line: &str) -> Result<()> {
+    pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
         let is_first = self.session.messages.is_empty();
         let message =
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
@@ -79,7 +80,7 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let (reply, mut was_interrupted) = match self.ask(&mut calls, 0).await {
+            let reply = match self.ask(&mut calls, 0).await {
                 Err(error) if self.was_too_long(&error) => {
                     self.ask(&mut calls, self.context.usable()).await?
                 }
@@ -89,62 +90,51 @@ impl Agent {
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
             }
-            let stop = &mut self.interrupts;
-            let mut results = calls.answer_every_call(&reply, stop, &mut was_interrupted).await;
+            let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
             let is_answer = results.is_empty();
             if !is_answer {
-                let incoming = self.context.incoming(&self.session.messages, &results);
-                let room = self.make_room(incoming).await;
-                let report = self.context.admit(&self.session.messages, &mut results);
-                report.iter().for_each(show);
-                // Whatever happened meanwhile: a call without its result would spoil the session.
-                self.session.push(Message { role: Role::User, content: results })?;
-                was_interrupted |= !room?;
+                self.take_in(results).await?;
             }
-            if was_interrupted {
+            if was_interrupted(&self.interrupts) {
                 screen::notes("interrupted");
+                return Ok(());
             }
-            if is_answer || was_interrupted {
+            if is_answer {
                 return Ok(());
             }
         }
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// The next reply, to a history that fits.
-    async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<(Message, bool)> {
-        if !self.make_room(incoming).await? {
-            return Ok((Message { role: Role::Assistant, content: Vec::new() }, true));
-        }
-        let tokens = self.context.tokens(&self.session.messages);
-        let (tokens, usable) = (screen::count(tokens), screen::count(self.context.usable()));
-        ensure!(
-            self.context.fits(&self.session.messages),
-            "the conversation has {tokens} tokens, and {usable} can be used: /clear begins anew"
-        );
-        self.listen(calls).await
+    /// Results join the history, after room was made for them.
+    async fn take_in(&mut self, mut results: Vec<Block>) -> Result<()> {
+        let incoming = self.context.incoming(&self.session.messages, &results);
+        let room = self.make_room(incoming).await;
+        let report = self.context.admit(&self.session.messages, &mut results);
+        report.iter().for_each(show);
+        // Whatever happened meanwhile: a call without its result would spoil the session.
+        self.session.push(Message { role: Role::User, content: results })?;
+        room
     }
 
     /// Makes the history shorter, and has it summed up where that is not enough. `incoming` tokens
-    /// are still to join it. False where the user broke in.
-    async fn make_room(&mut self, mut incoming: u64) -> Result<bool> {
+    /// are still to join it.
+    async fn make_room(&mut self, mut incoming: u64) -> Result<()> {
         let reports = self.context.tidy(&mut self.session.messages, lesson::now());
         reports.iter().for_each(show);
         while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
-            screen::notes("compaction: the model is asked for a summary");
-            let mut reply = Assembly::default();
-            let (system, messages) = (self.prompt.system(), prompt::with_marks(&plan.request)?);
-            let offered = self.tools.offered();
-            let mut hand_out = |_| {};
-            let asked = self.model.ask(&system, &messages, offered, &mut reply, &mut hand_out);
-            let asked = tokio::select! {
-                asked = asked => asked,
-                () = next(&mut self.interrupts) => return Ok(false),
-            };
-            let (summary, usage) = asked.context("there is no summary")?;
-            show_cache(&usage);
-            self.session.used(&self.model.name, usage)?;
-            let summary = summary.text();
+            let full = self.context.tokens(&self.session.messages) + incoming;
+            let (full, usable) = (screen::count(full), screen::count(self.context.usable()));
+            screen::notes(&format!(
+                "compaction: {full} of {usable} tokens, a summary is asked for"
+            ));
+            let reply = self.listen(&prompt::with_marks(&plan.request)?, &mut |_| {}).await;
+            let reply = reply.context("there is no summary")?;
+            if was_interrupted(&self.interrupts) {
+                break;
+            }
+            // One that is cut or empty is as good as none.
+            let summary = model::usable(reply).map(|reply| reply.text()).unwrap_or_default();
             screen::returns(&summary, false);
             match self.context.compact(&mut self.session.messages, plan, &summary) {
                 Ok(report) => {
@@ -156,18 +146,69 @@ impl Agent {
             }
             incoming = 0; // once for their sake is enough
         }
-        Ok(true)
+        Ok(())
     }
 
     fn was_too_long(&mut self, error: &anyhow::Error) -> bool {
         self.context.was_too_long(&self.session.messages, &format!("{error:#}"))
     }
 
+    /// Sends the conversation, where it fits, and shows the reply as it comes. Where the user
+    /// breaks in, the reply is what has come.
+    async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<Message> {
+        self.make_room(incoming).await?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(Message { role: Role::Assistant, content: Vec::new() });
+        }
+        let tokens = self.context.tokens(&self.session.messages);
+        let (tokens, usable) = (screen::count(tokens), screen::count(self.context.usable()));
+        ensure!(
+            self.context.fits(&self.session.messages),
+            "the conversation has {tokens} tokens, and {usable} can be used: /clear begins anew"
+        );
+        let asked_at = lesson::now();
+        let mut hand_out = |piece| match piece {
+            Piece::Text(text) => screen::says_more(&text),
+            Piece::Finished(block) => {
+                screen::says_end();
+                calls.begin(&block);
+            }
+        };
+        let messages = prompt::with_marks(&self.session.messages)?;
+        let reply = self.listen(&messages, &mut hand_out).await?;
+        self.measure(&reply.usage, asked_at);
+        if was_interrupted(&self.interrupts) {
+            return Ok(Message { role: Role::Assistant, content: reply.content });
+        }
+        model::usable(reply)
+    }
+
+    /// One call to the model.
+    async fn listen(
+        &mut self,
+        messages: &[Value],
+        hand_out: &mut dyn FnMut(Piece),
+    ) -> Result<Reply> {
+        let (system, offered) = (self.prompt.system(), self.tools.offered());
+        let mut reply = Assembly::default();
+        let asked = self.model.ask(&system, messages, offered, &mut reply, hand_out);
+        let asked = tokio::select! {
+            asked = asked => asked,
+            () = interrupted(&self.interrupts) => Ok(()),
+        };
+        screen::says_end();
+        asked?;
+        let reply = reply.into_reply();
+        show_cache(&reply.usage);
+        self.session.used(&self.model.name, reply.usage)?;
+        Ok(reply)
+    }
+
     /// Takes note of what a call took, and shows how full the window is by now.
-    fn measure(&mut self, usage: &Usage, asked: SystemTime) {
+    fn measure(&mut self, usage: &Usage, asked_at: SystemTime) {
         let (tokens, usable) = (usage.all_input(), self.context.usable());
         let is_cached = usage.input_tokens < tokens;
-        self.context.measure(&self.session.messages, tokens, is_cached, asked);
+        self.context.measure(&self.session.messages, tokens, is_cached, asked_at);
         let compacted = std::mem::take(&mut self.compacted);
         self.calls.push(screen::Call { tokens, compacted });
         if tokens * 10 >= usable {
@@ -182,33 +223,6 @@ impl Agent {
             screen::plot(&self.calls, usable, DUE);
         }
     }
-
-    /// One reply, shown as it comes, and whether the user broke in. Then it is what had come.
-    async fn listen(&mut self, calls: &mut Calls) -> Result<(Message, bool)> {
-        let (system, offered) = (self.prompt.system(), self.tools.offered());
-        let messages = prompt::with_marks(&self.session.messages)?;
-        let asked_at = lesson::now();
-        let mut reply = Assembly::default();
-        let mut hand_out = |piece| match piece {
-            Piece::Text(text) => screen::says_more(&text),
-            Piece::Finished(block) => {
-                screen::says_end();
-                calls.begin(&block);
-            }
-        };
-        let asked = self.model.ask(&system, &messages, offered, &mut reply, &mut hand_out);
-        let asked = tokio::select! {
-            asked = asked => Some(asked),
-            () = next(&mut self.interrupts) => None,
-        };
-        screen::says_end();
-        let was_interrupted = asked.is_none();
-        let (message, usage) = asked.unwrap_or_else(|| Ok(reply.so_far()))?;
-        show_cache(&usage);
-        self.measure(&usage, asked_at);
-        self.session.used(&self.model.name, usage)?;
-        Ok((message, was_interrupted))
-    }
 }
 
 /// The calls of one reply.
@@ -219,8 +233,6 @@ struct Calls {
     slots: Arc<Semaphore>,
     /// No call has come yet that does more than read: a read behind one must see what it did.
     only_reads: bool,
-    /// The call that the screen showed last, if nothing came after it.
-    shown: Option<String>,
 }
 
 /// What a tool gave, and whether it is an error.
@@ -229,17 +241,18 @@ type Outcome = (String, bool);
 impl Calls {
     fn new(tools: &Arc<Tools>) -> Self {
         let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-        Self { tools: tools.clone(), begun: HashMap::new(), slots, only_reads: true, shown: None }
+        Self { tools: tools.clone(), begun: HashMap::new(), slots, only_reads: true }
     }
 
     /// Begins a call that may begin before the reply is whole.
     fn begin(&mut self, block: &Block) {
         let Block::ToolUse { id, name, input } = block else { return };
-        self.only_reads &= Tools::only_reads(name);
+        let is_free = || self.tools.permissions.judge(name, input) == Decision::Allow;
+        self.only_reads = self.only_reads && Tools::only_reads(name) && is_free();
         if !self.only_reads || self.begun.contains_key(id) {
             return;
         }
-        self.show(id, name, input);
+        screen::calls(name, input);
         let (tools, slots) = (self.tools.clone(), self.slots.clone());
         let (name, input) = (name.clone(), input.clone());
         let call = async move {
@@ -252,49 +265,52 @@ impl Calls {
     }
 
     /// One result for each call, in the order of the calls. Reads that follow one another run side
-    /// by side, anything else alone. After Ctrl+C, what has not ended is said to be interrupted.
+    /// by side, anything else alone. After Ctrl+C, what is left is said to be interrupted.
     async fn answer_every_call(
         mut self,
         reply: &Message,
-        interrupts: &mut Interrupts,
-        was_interrupted: &mut bool,
+        interrupts: &Interrupts,
+        user: &mut Input,
     ) -> Vec<Block> {
-        let mut results = Vec::new();
+        let (mut results, mut several) = (Vec::new(), false);
         for (place, block) in reply.content.iter().enumerate() {
             let Block::ToolUse { id, name, input } = block else { continue };
-            if !*was_interrupted {
-                self.only_reads = true;
-                reply.content[place..].iter().for_each(|block| self.begin(block));
-            }
-            let begun = self.begun.remove(id);
-            let is_lost = *was_interrupted && !begun.as_ref().is_some_and(JoinHandle::is_finished);
-            if !is_lost && self.shown.take().as_ref() != Some(id) {
-                screen::calls(name, input);
-            }
-            let run = async {
-                let Some(call) = begun else { return outcome(&self.tools, name, input).await };
-                let ended = call.await.flatten();
-                ended.unwrap_or_else(|error| (format!("error: the tool broke down: {error}"), true))
-            };
-            let outcome = tokio::select! {
-                () = std::future::ready(()), if is_lost => None,
-                outcome = run, if !is_lost => Some(outcome),
-                () = next(interrupts) => None,
-            };
-            *was_interrupted |= outcome.is_none();
-            let Some((content, is_error)) = outcome else {
+            if was_interrupted(interrupts) {
                 results.push(session::interrupted(id));
                 continue;
+            }
+            self.only_reads = true;
+            reply.content[place..].iter().for_each(|block| self.begin(block));
+            several = self.begun.len() > 1 || several && !self.begun.is_empty();
+            let ended = tokio::select! {
+                ended = self.end(id, name, input, user) => Some(ended),
+                () = interrupted(interrupts) => None,
             };
-            screen::returns(&content, is_error);
-            results.push(Block::ToolResult { tool_use_id: id.clone(), content, is_error });
+            results.push(match ended {
+                None => session::interrupted(id),
+                Some((content, is_error)) => {
+                    if several {
+                        screen::answers(name, input);
+                    }
+                    screen::returns(&content, is_error);
+                    Block::ToolResult { tool_use_id: id.clone(), content, is_error }
+                }
+            });
         }
         results
     }
 
-    fn show(&mut self, id: &str, name: &str, input: &Value) {
-        screen::calls(name, input);
-        self.shown = Some(id.to_string());
+    /// Waits for a call that has begun, and runs one that has not.
+    async fn end(&mut self, id: &str, name: &str, input: &Value, user: &mut Input) -> Outcome {
+        let Some(call) = self.begun.remove(id) else {
+            screen::calls(name, input);
+            if let Err(refusal) = permit(&self.tools, name, input, user).await {
+                return (format!("error: {refusal:#}"), true);
+            }
+            return outcome(&self.tools, name, input).await;
+        };
+        let ended = call.await.flatten();
+        ended.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
     }
 }
 
@@ -303,6 +319,46 @@ async fn outcome(tools: &Tools, name: &str, input: &Value) -> Outcome {
         Ok(text) => (text, false),
         Err(error) => (format!("error: {error:#}"), true),
     }
+}
+
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
+}
+
+/// Waits for a Ctrl+C that the receiver has not taken note of.
+pub async fn interrupted(interrupts: &Interrupts) {
+    if interrupts.clone().changed().await.is_err() {
+        // Nobody listens for it any more: it never comes.
+        std::future::pending().await
+    }
+}
+
+fn was_interrupted(interrupts: &Interrupts) -> bool {
+    interrupts.has_changed().unwrap_or(false)
+}
+
+/// Asks the person where a call may not simply run. The error is for the model: it has to know what
+/// it must do without, and who says so.
+async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> Result<()> {
+    let why = match tools.permissions.judge(name, input) {
+        Decision::Allow => return Ok(()),
+        Decision::Deny(rule) => bail!("refused\n{rule}\ngo without it, and not around it"),
+        Decision::Ask(why) => why,
+    };
+    screen::asks(&tools.permissions.question(name, input, &why));
+    match user.next("").await.as_deref().map(str::trim) {
+        Some("y" | "yes") => {}
+        Some("a" | "always") => tools.permissions.allow_always(name, input),
+        Some("" | "n" | "no") => bail!("the user said no\n{why}\ngo without it, or ask"),
+        Some(words) => bail!("the user said no\n{why}\nand: {words}"),
+        None => bail!("refused, for nobody was there to answer\n{why}\ngo without it"),
+    }
+    Ok(())
 }
 
 /// What is said where a summary was of no use.
@@ -323,10 +379,6 @@ fn show_cache(usage: &Usage) {
     }
 }
 
-/// Waits for the next Ctrl+C.
-pub async fn next(interrupts: &mut Interrupts) {
-    if interrupts.changed().await.is_err() {
-        // Nobody listens for it any more: it never comes.
-        std::future::pending().await
-    }
-}
+#[cfg(test)]
+#[path = "../tests/permit.rs"]
+mod permit_tests;

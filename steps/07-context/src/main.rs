@@ -9,12 +9,14 @@ mod context;
 mod edit;
 mod message;
 mod model;
+mod permissions;
 mod prompt;
 mod session;
 mod shell;
 mod sse;
 mod streaming;
 mod tools;
+mod words;
 
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
@@ -26,7 +28,7 @@ use anyhow::{Context, Result, bail};
 use lesson::screen;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use agent::{Agent, Interrupts};
 use model::Model;
@@ -64,14 +66,12 @@ async fn converse() -> Result<()> {
         Some(name) => Session::resume(&home, &folder, name)?,
     };
     prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
-    let interrupts = interrupts();
-    let (model, tools) = (Model::from_env()?, Tools::new(folder.clone()));
-    let context = context::Context::load(&home)?;
-    let mut agent = Agent::new(model, tools, prompt, session, context, interrupts.clone());
+    let (model, context) = (Model::from_env()?, context::Context::load(&home)?);
+    let mut agent = Agent::new(model, Tools::load(&folder, &home)?, prompt, session, context);
+    let mut input = Input::open(&home, agent.interrupts.clone());
     if let Some(question) = question {
-        return agent.run(question.context("-p needs a question")?).await;
+        return agent.run(question.context("-p needs a question")?, &mut input).await;
     }
-    let mut input = Input::open(&home, interrupts);
     while let Some(line) = input.next("you ▸ ").await {
         match line.trim() {
             "" => {}
@@ -87,7 +87,7 @@ async fn converse() -> Result<()> {
             word if word.starts_with('/') && !word[1..].contains(['/', ' ']) => {
                 screen::notes(&format!("there is no {word}\n{HELP}"));
             }
-            line => match agent.run(line).await {
+            line => match agent.run(line, &mut input).await {
                 // Somebody is there to read it, and to try again.
                 Err(error) if input.is_terminal => screen::fails(&format!("{error:#}")),
                 ended => ended?,
@@ -96,15 +96,6 @@ async fn converse() -> Result<()> {
     }
     agent.show_plot();
     Ok(())
-}
-
-/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
-fn interrupts() -> Interrupts {
-    let (sender, receiver) = watch::channel(());
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
-    });
-    receiver
 }
 
 /// Whether the option is there, and the word behind it, if there is one.
@@ -161,7 +152,7 @@ impl Input {
         }
         let line = tokio::select! {
             line = self.lines.recv() => line,
-            () = agent::next(&mut self.interrupts) => return Some(String::new()),
+            () = agent::interrupted(&self.interrupts) => return Some(String::new()),
         };
         self.is_reading = false;
         line.flatten()

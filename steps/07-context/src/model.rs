@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::message::{Block, Message, Role};
 use crate::sse::EventReader;
-use crate::streaming::{Assembly, Failure, Piece, retry_after, wait_before_retry};
+use crate::streaming::{Assembly, Failure, Piece, passes, retry_after, wait_before_retry};
 use crate::tools::Tool;
 
 /// The longest reply we accept, in tokens. The API wants a figure; too small a one cuts a file that
@@ -32,10 +32,9 @@ pub struct Model {
     pub name: String,
     /// The longest reply that is asked for, in tokens.
     pub max_tokens: u64,
-    longest_silence: Duration,
 }
 
-/// A whole reply, put together from its pieces.
+/// A reply, put together from its pieces.
 #[derive(Debug, PartialEq)]
 pub struct Reply {
     pub content: Vec<Block>,
@@ -66,12 +65,12 @@ impl Usage {
     /// Takes over the counts that stand in `value`. Some servers leave some out or send `null`.
     pub fn update(&mut self, value: &Value) {
         // No model takes 2⁴⁰ tokens; a server that counts more must not make our sums overflow.
-        let set =
-            |count: &mut u64, name| *count = value[name].as_u64().unwrap_or(*count).min(1 << 40);
-        set(&mut self.input_tokens, "input_tokens");
-        set(&mut self.cache_creation_input_tokens, "cache_creation_input_tokens");
-        set(&mut self.cache_read_input_tokens, "cache_read_input_tokens");
-        set(&mut self.output_tokens, "output_tokens");
+        let new = |name: &str, old: u64| value[name].as_u64().unwrap_or(old).min(1 << 40);
+        self.input_tokens = new("input_tokens", self.input_tokens);
+        self.cache_creation_input_tokens =
+            new("cache_creation_input_tokens", self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = new("cache_read_input_tokens", self.cache_read_input_tokens);
+        self.output_tokens = new("output_tokens", self.output_tokens);
     }
 
     pub fn add(&mut self, other: &Usage) {
@@ -93,18 +92,16 @@ impl Model {
         let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
         let base = variable("ANTHROPIC_BASE_URL")?;
         Ok(Self {
-            http: reqwest::Client::new(),
+            http: reqwest::Client::builder().read_timeout(LONGEST_SILENCE).build()?,
             url: format!("{}/v1/messages", base.trim_end_matches('/')),
             key: variable("ANTHROPIC_API_KEY")?,
             name: variable("ANTHROPIC_MODEL")?,
             max_tokens: MAX_TOKENS,
-            longest_silence: LONGEST_SILENCE,
         })
     }
 
-    /// Sends the conversation, and the tools the model may call; hands out the pieces of its reply
-    /// as they come, and returns it whole, with what it took. `reply` is the caller's, who may stop
-    /// waiting at any time and keep what has come.
+    /// Sends the conversation, and the tools the model may call, until `reply` is whole; hands out
+    /// its pieces as they come. It is the caller's, who may stop waiting and keep what has come.
     pub async fn ask(
         &self,
         system: &Value,
@@ -112,7 +109,7 @@ impl Model {
         tools: &[Tool],
         reply: &mut Assembly,
         hand_out: &mut dyn FnMut(Piece),
-    ) -> Result<(Message, Usage)> {
+    ) -> Result<()> {
         let request = json!({
             "model": self.name, "max_tokens": self.max_tokens, "tools": tools, "system": system,
             "messages": messages, "stream": true,
@@ -120,17 +117,12 @@ impl Model {
         for tried_again in 0.. {
             *reply = Assembly::default();
             let Err(failure) = self.listen(&request, reply, hand_out).await else { break };
-            let was_used = reply.was_handed_out();
-            let Some(wait) = wait_before_retry(&failure, tried_again, was_used, dice()) else {
-                return Err(failure.into());
-            };
-            let (next, wait_for) = (tried_again + 2, wait.as_secs_f64());
-            screen::notes(&format!("{failure}; try {next} follows in {wait_for:.1} s"));
+            let wait = wait_before_retry(&failure, tried_again, dice()).filter(|_| !reply.was_used);
+            let Some(wait) = wait else { bail!(failure.says) };
+            screen::notes(&format!("{}; again in {:.1} s", failure.says, wait.as_secs_f64()));
             tokio::time::sleep(wait).await;
         }
-        let reply = std::mem::take(reply).finish()?;
-        let usage = reply.usage;
-        Ok((usable(reply)?, usage))
+        Ok(())
     }
 
     /// One attempt.
@@ -141,19 +133,18 @@ impl Model {
         hand_out: &mut dyn FnMut(Piece),
     ) -> Result<(), Failure> {
         let post = self.http.post(&self.url).header("x-api-key", &self.key);
-        let sent = post.header("anthropic-version", "2023-06-01").json(request).send();
-        let mut response = self.in_time(sent).await?;
+        let post = post.header("anthropic-version", "2023-06-01").json(request);
+        let mut response = post.send().await.map_err(broken)?;
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
         let mut events = EventReader::default();
-        while !reply.is_whole() {
-            let Some(bytes) = self.in_time(response.chunk()).await? else {
-                return Err(Failure::Broken("it ended in the middle".to_string()));
-            };
-            let events =
-                events.feed(&bytes).map_err(|error| Failure::Nonsense(error.to_string()))?;
-            for event in events {
+        while !reply.is_whole {
+            let bytes = response.chunk().await.map_err(broken)?;
+            let bytes =
+                bytes.ok_or_else(|| Failure::new(true, "the model broke off".to_string()))?;
+            let events = events.feed(&bytes);
+            for event in events.map_err(|error| Failure::new(false, error.to_string()))? {
                 if let Some(piece) = reply.take(&event)? {
                     hand_out(piece);
                 }
@@ -161,26 +152,21 @@ impl Model {
         }
         Ok(())
     }
+}
 
-    /// Waits for bytes, but not for ever.
-    async fn in_time<T>(
-        &self,
-        bytes: impl Future<Output = reqwest::Result<T>>,
-    ) -> Result<T, Failure> {
-        let waited = tokio::time::timeout(self.longest_silence, bytes).await;
-        let came = waited.map_err(|_| Failure::TimedOut(self.longest_silence))?;
-        came.map_err(|error| Failure::Broken(format!("{:#}", anyhow::Error::from(error))))
-    }
+fn broken(error: reqwest::Error) -> Failure {
+    Failure::new(true, format!("no connection to the model: {:#}", anyhow::Error::from(error)))
 }
 
 /// What the server says with a status that is no success.
 async fn refusal(response: Response) -> Failure {
-    let status = response.status().as_u16();
+    let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let retry_after = retry_after(header("retry-after-ms"), header("retry-after"));
+    let wait = retry_after(header("retry-after-ms"), header("retry-after"));
     let should_retry = header("x-should-retry").and_then(|value| value.parse().ok());
-    let message = gist(&response.text().await.unwrap_or_default());
-    Failure::Refused { status, message, retry_after, should_retry }
+    let body = response.text().await.unwrap_or_default();
+    let says = format!("the model answered {status}: {}", gist(&body));
+    Failure { says, passes: passes(status.as_u16(), should_retry), wait }
 }
 
 /// Any byte that differs from client to client.
@@ -189,13 +175,11 @@ fn dice() -> u8 {
 }
 
 /// The reply as a message, or why the loop cannot go on with it.
-fn usable(mut reply: Reply) -> Result<Message> {
+pub fn usable(reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
     if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
         bail!("the model's reply is cut ({reason}), and a call in it may be torn: ask for less");
     }
-    // The API refuses an empty text when it is sent back, but some models produce one.
-    reply.content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
     if reply.content.is_empty() {
         bail!("the model's reply is empty, no text and no call ({reason}): ask again");
     }

@@ -95,7 +95,9 @@ impl Prompt {
     pub async fn gather(folder: &Path, home: Option<&Path>, now: SystemTime) -> Self {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
         let (instructions, files, complaints) = instructions(&folder, home);
-        let names: Vec<String> = files.iter().map(|file| short_name(file, &folder, home)).collect();
+        let below =
+            |file: &PathBuf| file.strip_prefix(&folder).unwrap_or(file).display().to_string();
+        let names: Vec<String> = files.iter().map(below).collect();
         let found = (!names.is_empty()).then(|| format!("instructions: {}", names.join(", ")));
         let notes = found.into_iter().chain(complaints).collect();
         Self { environment: environment(&folder, now).await, instructions, notes }
@@ -113,10 +115,8 @@ impl Prompt {
     pub fn first_message(&self, line: &str) -> Message {
         let mut message = Message::from_user(line);
         if !self.instructions.is_empty() {
-            let text = format!(
-                "<system-reminder>\n{REMINDER}\n\n{}\n</system-reminder>",
-                self.instructions
-            );
+            let told = &self.instructions;
+            let text = format!("<system-reminder>\n{REMINDER}\n\n{told}\n</system-reminder>");
             message.content.insert(0, Block::Text { text });
         }
         message
@@ -203,13 +203,6 @@ fn instructions(folder: &Path, home: Option<&Path>) -> (String, Vec<PathBuf>, Ve
     }
     let (files, texts): (Vec<_>, Vec<_>) = folders.into_iter().rev().flatten().unzip();
     (texts.join("\n\n"), files, collector.complaints)
-}
-
-/// A file's name as a person would write it.
-fn short_name(file: &Path, folder: &Path, home: Option<&Path>) -> String {
-    let below_home = || Some(Path::new("~").join(file.strip_prefix(home?).ok()?));
-    let inside = file.strip_prefix(folder).ok().map(Path::to_path_buf);
-    inside.or_else(below_home).unwrap_or(file.to_path_buf()).display().to_string()
 }
 
 fn instruction_files(folder: &Path) -> Vec<PathBuf> {

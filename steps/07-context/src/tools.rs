@@ -5,7 +5,8 @@
 //! names the thing and says what would do. Every result is bounded while it is read, never
 //! afterwards, and says what it leaves out.
 //!
-//! Left out on purpose: paths may lead anywhere, as yours may. Permissions come later.
+//! Who may call what is asked before a call comes here, except that files which must not be read are
+//! neither listed nor searched.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,6 +21,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::edit::Edits;
+use crate::permissions::Permissions;
 use crate::shell;
 use crate::streaming;
 
@@ -50,16 +52,24 @@ pub struct Tool {
 pub struct Tools {
     root: PathBuf,
     edits: Edits,
+    pub permissions: Permissions,
     offered: Vec<Tool>,
     search_time: Duration,
 }
 
 impl Tools {
-    /// Tools that work in this folder.
+    /// Tools that work in this folder, under the rules that the settings hold.
+    pub fn load(root: &Path, home: &Path) -> Result<Self> {
+        let permissions = Permissions::load(root, home)?;
+        Ok(Self { permissions, ..Self::new(root.to_path_buf()) })
+    }
+
+    /// Tools that work in this folder, and ask about whatever changes anything.
     pub fn new(root: PathBuf) -> Self {
         Self {
             root,
             edits: Edits::default(),
+            permissions: Permissions::default(),
             offered: TOOLS.iter().map(as_offered).collect(),
             search_time: SEARCH_TIME,
         }
@@ -202,8 +212,10 @@ impl Tools {
         let path = self.root.join(name);
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
         let mut globs = OverrideBuilder::new(&self.root);
-        if let Some(glob) = input["glob"].as_str() {
-            globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
+        let glob = input["glob"].as_str().unwrap_or("**");
+        globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
+        for pattern in self.permissions.hidden() {
+            globs.add(&format!("!{pattern}"))?;
         }
         let globs = globs.build()?;
         let walk = WalkBuilder::new(path)
@@ -213,9 +225,9 @@ impl Tools {
         // A folder that may not be read is skipped, like an ignored one.
         let time = self.search_time;
         let in_time = walk.flatten().take_while(move |_| started.elapsed() <= time);
-        Ok(in_time.map(ignore::DirEntry::into_path).filter(move |path| {
-            path.is_file() && (globs.is_empty() || globs.matched(path, false).is_whitelist())
-        }))
+        Ok(in_time
+            .map(ignore::DirEntry::into_path)
+            .filter(move |path| path.is_file() && globs.matched(path, false).is_whitelist()))
     }
 
     fn out_of_time(&self, started: Instant) -> Option<String> {

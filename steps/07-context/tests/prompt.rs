@@ -234,10 +234,7 @@ fn includes_are_words_with_a_path() {
 fn in_code_an_include_is_just_text() {
     assert_eq!(words("`@./no` @./yes `no @./no`"), [PathBuf::from("/p/yes")]);
     assert_eq!(words("```\n@./no\n```\n@./yes"), [PathBuf::from("/p/yes")]);
-    assert_eq!(
-        words("- x\n  ```rust\n  @./no `@./no` @./no\n  ```\n@./yes"),
-        [PathBuf::from("/p/yes")]
-    );
+    assert_eq!(words("- x\n  ```rust\n  @./no\n  ```\n@./yes"), [PathBuf::from("/p/yes")]);
     assert_eq!(words("```\n@./no\n"), Vec::<PathBuf>::new());
 }
 
