@@ -1,6 +1,5 @@
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use lesson::screen;
@@ -11,7 +10,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use crate::Input;
 use crate::compaction::DUE;
-use crate::context::{Context, Report};
+use crate::context::Context;
 use crate::message::{Block, Message, Role};
 use crate::model::{self, Model, Reply, Usage};
 use crate::permissions::Decision;
@@ -34,26 +33,21 @@ pub struct Agent {
     pub session: Session,
     tools: Arc<Tools>,
     prompt: Prompt,
-    pub context: Context,
-    /// For the plot: the calls so far, and whether a compaction came since the last.
-    calls: Vec<screen::Call>,
-    compacted: bool,
+    context: Context,
     pub interrupts: Interrupts,
 }
 
 impl Agent {
-    pub fn new(
-        mut model: Model,
-        tools: Tools,
-        prompt: Prompt,
-        session: Session,
-        mut context: Context,
-    ) -> Self {
-        model.max_tokens = context.max_output();
-        let before = (prompt.system(), tools.offered());
-        context.set_prefix(serde_json::to_string(&before).unwrap_or_default().len());
-        let (tools, calls, interrupts) = (Arc::new(tools), Vec::new(), interrupts());
-        Self { model, session, tools, prompt, context, calls, compacted: false, interrupts }
+    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
+        let (tools, interrupts) = (Arc::new(tools), interrupts());
+        let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
+        let model = Model { max_tokens: context.max_output(), ..model };
+        Ok(Self { model, session, tools, prompt, context, interrupts })
+    }
+
+    /// Another conversation: what was tried in vain belonged to the old one.
+    pub fn begin_anew(&mut self, session: Session) {
+        (self.session, self.context.in_vain) = (session, 0);
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -81,7 +75,7 @@ impl Agent {
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
             let reply = match self.ask(&mut calls, 0).await {
-                Err(error) if self.was_too_long(&error) => {
+                Err(error) if self.context.was_too_long(&self.session.messages, &error) => {
                     self.ask(&mut calls, self.context.usable()).await?
                 }
                 asked => asked?,
@@ -111,7 +105,7 @@ impl Agent {
         let incoming = self.context.incoming(&self.session.messages, &results);
         let room = self.make_room(incoming).await;
         let report = self.context.admit(&self.session.messages, &mut results);
-        report.iter().for_each(show);
+        report.iter().for_each(|report| screen::notes(report));
         // Whatever happened meanwhile: a call without its result would spoil the session.
         self.session.push(Message { role: Role::User, content: results })?;
         room
@@ -121,13 +115,11 @@ impl Agent {
     /// are still to join it.
     async fn make_room(&mut self, mut incoming: u64) -> Result<()> {
         let reports = self.context.tidy(&mut self.session.messages, lesson::now());
-        reports.iter().for_each(show);
+        reports.iter().for_each(|report| screen::notes(report));
         while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
             let full = self.context.tokens(&self.session.messages) + incoming;
             let (full, usable) = (screen::count(full), screen::count(self.context.usable()));
-            screen::notes(&format!(
-                "compaction: {full} of {usable} tokens, a summary is asked for"
-            ));
+            screen::notes(&format!("compaction: {full} of {usable} tokens, a summary is due"));
             let reply = self.listen(&prompt::with_marks(&plan.request)?, &mut |_| {}).await;
             let reply = reply.context("there is no summary")?;
             if was_interrupted(&self.interrupts) {
@@ -137,20 +129,15 @@ impl Agent {
             let summary = model::usable(reply).map(|reply| reply.text()).unwrap_or_default();
             screen::returns(&summary, false);
             match self.context.compact(&mut self.session.messages, plan, &summary) {
-                Ok(report) => {
+                Some(report) => {
                     self.session.compacted()?;
-                    self.compacted = true;
-                    show(&report);
+                    screen::compacts(&report);
                 }
-                Err(_) => screen::notes(IN_VAIN),
+                None => screen::notes(IN_VAIN),
             }
             incoming = 0; // once for their sake is enough
         }
         Ok(())
-    }
-
-    fn was_too_long(&mut self, error: &anyhow::Error) -> bool {
-        self.context.was_too_long(&self.session.messages, &format!("{error:#}"))
     }
 
     /// Sends the conversation, where it fits, and shows the reply as it comes. Where the user
@@ -176,7 +163,10 @@ impl Agent {
         };
         let messages = prompt::with_marks(&self.session.messages)?;
         let reply = self.listen(&messages, &mut hand_out).await?;
-        self.measure(&reply.usage, asked_at);
+        let (tokens, cached) =
+            (reply.usage.all_input(), reply.usage.input_tokens < reply.usage.all_input());
+        self.context.measure(&self.session.messages, tokens, cached, asked_at);
+        screen::fills(tokens, self.context.usable(), DUE);
         if was_interrupted(&self.interrupts) {
             return Ok(Message { role: Role::Assistant, content: reply.content });
         }
@@ -184,14 +174,10 @@ impl Agent {
     }
 
     /// One call to the model.
-    async fn listen(
-        &mut self,
-        messages: &[Value],
-        hand_out: &mut dyn FnMut(Piece),
-    ) -> Result<Reply> {
+    async fn listen(&mut self, sent: &[Value], hand_out: &mut dyn FnMut(Piece)) -> Result<Reply> {
         let (system, offered) = (self.prompt.system(), self.tools.offered());
         let mut reply = Assembly::default();
-        let asked = self.model.ask(&system, messages, offered, &mut reply, hand_out);
+        let asked = self.model.ask(&system, sent, offered, &mut reply, hand_out);
         let asked = tokio::select! {
             asked = asked => asked,
             () = interrupted(&self.interrupts) => Ok(()),
@@ -202,26 +188,6 @@ impl Agent {
         show_cache(&reply.usage);
         self.session.used(&self.model.name, reply.usage)?;
         Ok(reply)
-    }
-
-    /// Takes note of what a call took, and shows how full the window is by now.
-    fn measure(&mut self, usage: &Usage, asked_at: SystemTime) {
-        let (tokens, usable) = (usage.all_input(), self.context.usable());
-        let is_cached = usage.input_tokens < tokens;
-        self.context.measure(&self.session.messages, tokens, is_cached, asked_at);
-        let compacted = std::mem::take(&mut self.compacted);
-        self.calls.push(screen::Call { tokens, compacted });
-        if tokens * 10 >= usable {
-            screen::bar(tokens, usable, DUE);
-        }
-    }
-
-    /// The fill of the window by call, where there is something to see.
-    pub fn show_plot(&self) {
-        let usable = self.context.usable();
-        if self.calls.iter().any(|call| call.tokens * 10 >= usable) {
-            screen::plot(&self.calls, usable, DUE);
-        }
     }
 }
 
@@ -364,11 +330,6 @@ async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> R
 /// What is said where a summary was of no use.
 const IN_VAIN: &str = "compaction: in vain, the history stays as it is; it is not tried again \
     before there is twice as much to sum up";
-
-fn show(report: &Report) {
-    let (before, after) = (screen::count(report.before), screen::count(report.after));
-    screen::notes(&format!("{} · {before} → {after} tokens", report.did));
-}
 
 /// What the cache did for one call. Servers without a cache report nothing.
 fn show_cache(usage: &Usage) {

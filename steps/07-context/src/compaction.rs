@@ -12,7 +12,7 @@
 //!
 //! Left out on purpose: what goes is not kept here. It stands in the session's file.
 
-use crate::context::{Context, Report, estimate};
+use crate::context::{Context, estimate, report};
 use crate::message::{Block, Message, Role};
 
 /// Percent at which a compaction is due.
@@ -76,22 +76,15 @@ impl Context {
         if far_back { unseen } else { call }
     }
 
-    /// Puts the summary in the place of what it sums up. An error where that would free less than
-    /// a tenth: then the history stays as it was.
+    /// Puts the summary in the place of what it sums up, and says so. Nothing where that would free
+    /// less than a tenth: then the history stays as it was.
     pub fn compact(
         &mut self,
         history: &mut Vec<Message>,
         plan: Plan,
         summary: &str,
-    ) -> Result<Report, Report> {
-        let (before, number) = (self.tokens(history), plan.cut.saturating_sub(1));
-        let report = |after| Report {
-            did: format!("compaction: {number} messages became a summary"),
-            before,
-            after,
-        };
-        let Some(between) = history.get(1..plan.cut) else { return Err(report(before)) };
-        let tried = estimate(between);
+    ) -> Option<String> {
+        let (before, tried) = (self.tokens(history), estimate(history.get(1..plan.cut)?));
         let mut shorter = history.clone();
         shorter.drain(1..plan.cut);
         shorter[0].content.retain(|block| !is_summary(block));
@@ -100,12 +93,13 @@ impl Context {
         let after = self.tokens(&shorter);
         if summary.trim().is_empty() || after * 10 > before * 9 {
             self.in_vain = tried;
-            return Err(report(before));
+            return None;
         }
         *history = shorter;
         self.settle(history, after);
         self.in_vain = 0;
-        Ok(report(after))
+        let did = format!("compaction: {} messages became a summary", plan.cut - 1);
+        Some(report(&did, before, after))
     }
 }
 

@@ -2,39 +2,48 @@
 //!
 //! Everything sent costs tokens, and everything is sent again with every call. So what is long or
 //! old is made shorter, the cheapest loss first:
-//! - `admit`: a long result goes to disk, whole, before the message gets a preview with the path;
-//! - `budget`: the fuller the window, the shorter the results that are kept;
-//! - `snip`: an old result that a call can bring back becomes a placeholder. What stands behind it
-//!   leaves the cache, so while the cache is warm, snip waits;
-//! - `idle`: after five minutes without a call the cache is gone anyway: snip now, at any fill;
-//! - the last resort, a summary that the model writes, stands in `compaction.rs`.
+//! - disk: a long result is saved whole before the message gets a preview that names the file;
+//! - budgets: the fuller the window, the shorter the results that are kept;
+//! - snip: an old result that its call would bring back becomes a placeholder. What stands behind
+//!   it leaves the cache, so while the cache is warm, snip waits;
+//! - idle: after five minutes without a call the cache is gone anyway: snip now, at any fill;
+//! - compaction, the last resort, a summary that the model writes, stands in `compaction.rs`.
 //!
 //! Two rules hold for all: no result is touched that the model has not seen yet (all that follows
 //! its last message), nor one of the newest three. And no message is added or taken away here, so
-//! each call keeps its result. Every part can be switched off, to see what happens without it:
-//! `LOOPWRIGHT_OFF="disk, budgets, snip, idle, compaction"`.
+//! each call keeps its result.
+//!
+//! Each can be switched off, to see what happens without it: `LOOPWRIGHT_OFF="snip, idle"`, or
+//! `"context": { "off": "snip, idle" }` in `~/.claude/settings.json`; the window is set by
+//! `LOOPWRIGHT_WINDOW` or `"window"` there.
 //!
 //! Left out on purpose: a real tokenizer. The usage that the API reported last is the truth, and
-//! only what is new since then is estimated, by its length.
+//! only what is new since then is estimated, by its length. And nobody empties the folder of saved
+//! results: a session that is resumed may still name them.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use lesson::screen::count;
+use serde_json::Value;
 
 use crate::message::{Block, Message, Role};
 use crate::model::MAX_TOKENS;
 
-/// Tokens that requests may have where no settings name another window.
+/// Tokens of the window where nobody names another.
 const USUAL_WINDOW: u64 = 200_000;
 
 /// Bytes of JSON that we count as a token. English takes about four, code and logs about three;
 /// Cyrillic (two bytes a letter) and Chinese (three) come to less than a letter a token. Too low a
 /// guess of the tokens means a refused request, too high a one a result shortened early.
 const BYTES_PER_TOKEN: u64 = 3;
+
+/// Tokens of system prompt and tools, until the first usage says better.
+const PREFIX: u64 = 2_500;
 
 /// Bytes of a preview. Less than any result may have: a preview is never shortened again.
 const PREVIEW: usize = 2_000;
@@ -59,73 +68,44 @@ const NEWEST: usize = 3;
 /// Tools that only look: calling them again brings the result back.
 const CAN_BE_HAD_AGAIN: [&str; 3] = ["read_file", "list_files", "grep_search"];
 
-/// What one operation did, and the tokens of the whole request before and after. For the screen.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    pub did: String,
-    pub before: u64,
-    pub after: u64,
-}
-
-#[derive(Default)]
 pub struct Context {
     /// Tokens that a request and its reply may have together.
     pub window: u64,
     /// Parts that are switched off.
     pub off: String,
-    /// Estimated tokens of what stands before the messages: system prompt and tools.
-    base: u64,
-    measured: Option<Measured>,
+    /// Where whole results are kept.
+    folder: PathBuf,
+    /// Tokens that a history really had, and the estimate for it.
+    measured: (u64, u64),
     /// When the last request went out, and whether it left a cached prefix.
     last_call: Option<SystemTime>,
     cached: bool,
-    /// Where whole results are kept, and the number of the newest.
-    folder: PathBuf,
-    saved: usize,
     /// Tokens of what a compaction could not make shorter; see `compaction.rs`.
     pub(crate) in_vain: u64,
 }
 
-/// What a history really had, beside what was estimated for it.
-struct Measured {
-    tokens: u64,
-    estimate: u64,
-}
-
-/// `"context": { "window": 20000, "off": "snip" }` in `~/.claude/settings.json`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Settings {
-    context: Section,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Section {
-    window: Option<u64>,
-    off: String,
-}
-
 impl Context {
-    /// With the window and the parts that the environment names (`LOOPWRIGHT_WINDOW`,
-    /// `LOOPWRIGHT_OFF`), or else the user's settings.
+    /// Window and switches from the environment, or else from the user's settings.
     pub fn load(home: &Path) -> Result<Self> {
         let file = home.join(".claude").join("settings.json");
         let text = fs::read_to_string(&file).unwrap_or("{}".to_string());
-        let settings: Settings = serde_json::from_str(&text)
+        let settings: Value = serde_json::from_str(&text)
             .with_context(|| format!("{} holds no valid settings", file.display()))?;
-        let mut window = settings.context.window;
-        if let Ok(named) = std::env::var("LOOPWRIGHT_WINDOW") {
-            window = Some(named.parse().context("LOOPWRIGHT_WINDOW takes a number of tokens")?);
-        }
-        let off = std::env::var("LOOPWRIGHT_OFF").unwrap_or(settings.context.off);
-        let folder = home.join(".loopwright").join("results");
-        Ok(Self { off, ..Self::new(window.unwrap_or(USUAL_WINDOW), folder) })
+        let setting = |variable, name| {
+            let text = settings["context"][name].to_string();
+            std::env::var(variable).unwrap_or(text.trim_matches('"').to_string())
+        };
+        let window = match setting("LOOPWRIGHT_WINDOW", "window").as_str() {
+            "null" => USUAL_WINDOW,
+            text => text.parse().with_context(|| format!("the window takes tokens, not {text}"))?,
+        };
+        let context = Self::new(window, home.join(".loopwright").join("results"));
+        Ok(Self { off: setting("LOOPWRIGHT_OFF", "off"), ..context })
     }
 
     pub fn new(window: u64, folder: PathBuf) -> Self {
-        let saved = fs::read_dir(&folder).map_or(0, Iterator::count);
-        Self { window, folder, saved, ..Self::default() }
+        let (off, measured) = (String::new(), (PREFIX, 0));
+        Self { window, off, folder, measured, last_call: None, cached: false, in_vain: 0 }
     }
 
     pub fn is_on(&self, part: &str) -> bool {
@@ -142,16 +122,6 @@ impl Context {
         self.window.saturating_sub(self.max_output()).max(1)
     }
 
-    /// What a request holds before its messages, in bytes of JSON.
-    pub fn set_prefix(&mut self, bytes: usize) {
-        self.base = bytes as u64 / BYTES_PER_TOKEN;
-    }
-
-    /// Another history: what was measured and tried belonged to the old one.
-    pub fn forget(&mut self) {
-        (self.measured, self.last_call, self.cached, self.in_vain) = (None, None, false, 0);
-    }
-
     /// The usage of a request with this history has come: all input, cached or not. The cache's
     /// life is counted from the moment that it was asked.
     pub fn measure(&mut self, history: &[Message], tokens: u64, cached: bool, asked: SystemTime) {
@@ -164,20 +134,16 @@ impl Context {
 
     /// From here on only what differs from this history is estimated.
     pub(crate) fn settle(&mut self, history: &[Message], tokens: u64) {
-        let estimate = (self.base + estimate(history)).max(1);
-        self.measured = Some(Measured { tokens: tokens.min(u64::from(u32::MAX)), estimate });
+        self.measured = (tokens.min(u64::from(u32::MAX)), estimate(history));
     }
 
     /// Tokens of a request with this history: the last reported usage, and a length estimate of
     /// what has changed since. What was taken away counts for no more than it was measured with.
     pub fn tokens(&self, history: &[Message]) -> u64 {
-        let estimate = self.base + estimate(history);
-        let Some(last) = &self.measured else { return estimate };
-        if estimate >= last.estimate {
-            return last.tokens + (estimate - last.estimate);
-        }
-        let freed = last.estimate - estimate;
-        last.tokens.saturating_sub(freed.min(freed * last.tokens / last.estimate))
+        let ((tokens, before), now) = (self.measured, estimate(history));
+        let freed = before.saturating_sub(now);
+        let at_most = freed * tokens / before.max(1);
+        (tokens + now.saturating_sub(before)).saturating_sub(freed.min(at_most))
     }
 
     /// Whether a request with this history would be taken. Where not, it is not sent.
@@ -192,7 +158,8 @@ impl Context {
 
     /// The API's answer was "prompt is too long: 212230 tokens > 200000 maximum": it has counted,
     /// so its numbers are better than ours. False for any other answer.
-    pub fn was_too_long(&mut self, history: &[Message], answer: &str) -> bool {
+    pub fn was_too_long(&mut self, history: &[Message], answer: &anyhow::Error) -> bool {
+        let answer = format!("{answer:#}");
         let Some((_, numbers)) = answer.split_once("prompt is too long") else { return false };
         let number = |at| numbers.split_whitespace().nth(at)?.parse::<u64>().ok();
         self.window = number(4).unwrap_or(self.window).min(self.window);
@@ -206,68 +173,44 @@ impl Context {
         results.iter().map(|result| weight(result).min(longest)).sum()
     }
 
-    /// Makes new results fit before they join the history.
-    pub fn admit(&mut self, history: &[Message], results: &mut [Block]) -> Option<Report> {
-        let tokens = self.tokens(history);
-        let of_all = |results: &[Block]| results.iter().map(weight).sum::<u64>();
-        let before = tokens + of_all(results);
+    /// Makes new results fit before they join the history. Says what it did, for the screen.
+    pub fn admit(&self, history: &[Message], results: &mut [Block]) -> Option<String> {
+        let (tokens, longest) = (self.tokens(history), self.longest(self.fill(history)));
+        let of_all = |results: &[Block]| tokens + results.iter().map(weight).sum::<u64>();
+        let before = of_all(results);
         let mut room = (self.usable() * FULL / 100).saturating_sub(tokens);
-        let longest = self.longest(tokens * 100 / self.usable());
-        // The short ones first: what they leave of their share falls to the long ones.
-        let mut order: Vec<usize> = (0..results.len()).collect();
-        order.sort_by_key(|&at| weight(&results[at]));
         let mut moved = 0;
-        for (done, &at) in order.iter().enumerate() {
-            let (share, now) = (room / (order.len() - done) as u64, weight(&results[at]));
-            if let Block::ToolResult { content, .. } = &mut results[at] {
+        // The short ones first: what they leave of their share falls to the long ones.
+        let mut order: Vec<&mut Block> = results.iter_mut().collect();
+        order.sort_by_key(|result| weight(result));
+        for (left, result) in (1..=order.len()).rev().zip(order) {
+            let (share, now) = (room / left as u64, weight(result));
+            if let Block::ToolResult { content, .. } = result {
                 let fit = (content.len() as u64 * share / now) as usize;
                 let most = if self.is_on("disk") { longest.min(fit) } else { longest };
-                if content.len() > most && self.shorten(content, most.saturating_sub(NOTICE)) {
-                    moved += 1;
-                }
+                let is_moved = content.len() > most && self.shorten(content, most);
+                moved += usize::from(is_moved);
             }
-            room = room.saturating_sub(weight(&results[at]));
+            room = room.saturating_sub(weight(result));
         }
         let did = format!("disk: {moved} saved whole, the model gets a preview instead");
-        (moved > 0).then(|| Report { did, before, after: tokens + of_all(results) })
+        (moved > 0).then(|| report(&did, before, of_all(results)))
     }
 
-    /// Budget, snip and idle, in this order, before a request goes out.
-    pub fn tidy(&mut self, history: &mut [Message], now: SystemTime) -> Vec<Report> {
-        let budget = self.budget(history);
-        let snip = self.snip(history, now);
-        [budget, snip, self.idle(history, now)].into_iter().flatten().collect()
-    }
-
-    /// Old results that are longer than the fill allows go to disk, too.
-    pub fn budget(&mut self, history: &mut [Message]) -> Option<Report> {
-        let longest = self.longest(self.fill(history));
-        self.rewrite("budgets", history, |context, _, content| {
-            content.len() > longest && context.shorten(content, PREVIEW)
-        })
-    }
-
-    /// Old results that can be had again become placeholders, when it is worth the cache.
-    pub fn snip(&mut self, history: &mut [Message], now: SystemTime) -> Option<Report> {
-        let is_warm = self.cached && self.idle_for(now) < CACHE_LIFE;
-        let begin = if is_warm { SNIP_WARM } else { SNIP_COLD };
-        if self.fill(history) < begin {
-            return None;
-        }
-        self.rewrite("snip", history, |_, call, content| snip_one(call, content))
-    }
-
-    /// A light cleaning after a pause that has outlived the cache.
-    pub fn idle(&mut self, history: &mut [Message], now: SystemTime) -> Option<Report> {
-        if self.idle_for(now) < CACHE_LIFE {
-            return None;
-        }
-        self.rewrite("idle", history, |_, call, content| snip_one(call, content))
-    }
-
-    fn idle_for(&self, now: SystemTime) -> Duration {
+    /// Makes old results shorter before a request goes out, where it is worth it. Says what it did.
+    pub fn tidy(&mut self, history: &mut [Message], now: SystemTime) -> Vec<String> {
         // A clock that was set back has nothing to say.
-        now.duration_since(self.last_call.unwrap_or(now)).unwrap_or_default()
+        let idle = now.duration_since(self.last_call.unwrap_or(now)).unwrap_or_default();
+        let is_idle = idle >= CACHE_LIFE;
+        let longest = self.longest(self.fill(history));
+        let budgets = self.rewrite("budgets", history, |context, _, content| {
+            content.len() > longest && context.shorten(content, PREVIEW + NOTICE)
+        });
+        let begin = if self.cached && !is_idle { SNIP_WARM } else { SNIP_COLD };
+        let is_full = self.fill(history) >= begin;
+        let full = is_full.then(|| self.rewrite("snip", history, snip)).flatten();
+        let idle = is_idle.then(|| self.rewrite("idle", history, snip)).flatten();
+        [budgets, full, idle].into_iter().flatten().collect()
     }
 
     /// Bytes that a result may have at this fill.
@@ -280,43 +223,35 @@ impl Context {
         }
     }
 
-    /// Changes old results in place. `change` gets the call that each one answers, and says
-    /// whether it has changed the result.
+    /// Changes old results in place. `change` is told whether the result can be had again, and says
+    /// whether it has changed it.
     fn rewrite(
         &mut self,
         part: &str,
         history: &mut [Message],
-        change: impl Fn(&mut Context, &Block, &mut String) -> bool,
-    ) -> Option<Report> {
-        if !self.is_on(part) {
-            return None;
-        }
+        change: impl Fn(&Context, bool, &mut String) -> bool,
+    ) -> Option<String> {
         let (before, mut changed) = (self.tokens(history), 0);
-        for (message, block) in old_results(history) {
-            let (earlier, later) = history.split_at_mut(message);
-            if let Block::ToolResult { tool_use_id, content, .. } = &mut later[0].content[block]
-                && let Some(call) = earlier.last().and_then(|calls| find_call(calls, tool_use_id))
-                && change(self, call, content)
-            {
-                changed += 1;
-            }
+        let old = if self.is_on(part) { old_results(history) } else { Vec::new() };
+        for (message, block) in old {
+            let (calls, results) = history.split_at_mut(message);
+            let block = &mut results[0].content[block];
+            let Block::ToolResult { tool_use_id, content, .. } = block else { continue };
+            let again = calls.last().is_some_and(|calls| can_be_had_again(calls, tool_use_id));
+            changed += usize::from(change(self, again, content));
         }
         if changed == 0 {
             return None;
         }
         let after = self.tokens(history);
         self.settle(history, after);
-        Some(Report {
-            did: format!("{part}: {changed} of the old results made shorter"),
-            before,
-            after,
-        })
+        Some(report(&format!("{part}: {changed} of the old results made shorter"), before, after))
     }
 
-    /// Writes the whole text to disk, and only then puts a preview in its place. False where the
-    /// preview would not be shorter.
-    fn shorten(&mut self, text: &mut String, size: usize) -> bool {
-        let size = size.min(PREVIEW);
+    /// Writes the whole text to disk, and only then puts a preview of at most so many bytes in its
+    /// place. False where the preview would not be shorter.
+    fn shorten(&self, text: &mut String, most: usize) -> bool {
+        let size = most.saturating_sub(NOTICE).min(PREVIEW);
         if text.len() <= size + NOTICE {
             return false;
         }
@@ -324,28 +259,28 @@ impl Context {
             Ok(path) => format!("all of it is in {}", path.display()),
             Err(error) => format!("it could not be saved ({error}), call again for a smaller part"),
         };
-        let (head, tail) = (head(text, size / 3 * 2), tail(text, size / 3));
-        let bytes = text.len() - head.len() - tail.len();
+        let (head, tail) = (boundary(text, size / 3 * 2), boundary(text, text.len() - size / 3));
+        let (head, between, tail) = (&text[..head], tail - head, &text[tail..]);
         let (seen, lines) = (head.lines().count(), text.lines().count());
         *text = format!(
-            "{head}\n[{bytes} bytes left out after line {seen} of {lines}; {place}]\n{tail}"
+            "{head}\n[{between} bytes left out in lines {seen} to {lines}; {place}]\n{tail}"
         );
         true
     }
 
-    fn save(&mut self, text: &str) -> io::Result<PathBuf> {
+    /// The file is named after its content, so that none is written over by another.
+    fn save(&self, text: &str) -> io::Result<PathBuf> {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let path = self.folder.join(format!("{:016x}.txt", hasher.finish()));
         fs::create_dir_all(&self.folder)?;
-        loop {
-            self.saved += 1;
-            let path = self.folder.join(format!("result-{:04}.txt", self.saved));
-            match File::options().write(true).create_new(true).open(&path) {
-                Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path),
-                // An earlier run's file is never written over.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
+        fs::write(&path, text).map(|()| path)
     }
+}
+
+/// What was done, and the tokens of the whole request before and after.
+pub(crate) fn report(did: &str, before: u64, after: u64) -> String {
+    format!("{did} · {} → {} tokens", count(before), count(after))
 }
 
 /// Tokens that these messages will have, guessed from the length of what is sent.
@@ -362,60 +297,38 @@ fn weight(block: &Block) -> u64 {
 /// Message and block of every result that the model has seen, but for the newest three.
 fn old_results(history: &[Message]) -> Vec<(usize, usize)> {
     let seen = history.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
-    let is_result = |block: &Block| matches!(block, Block::ToolResult { .. });
     let mut found = Vec::new();
     for (at, message) in history.iter().enumerate() {
-        let blocks = (0..message.content.len()).filter(|&block| is_result(&message.content[block]));
-        found.extend(blocks.map(|block| (at, block)));
+        let blocks = message.content.iter().enumerate();
+        let results = blocks.filter(|(_, block)| matches!(block, Block::ToolResult { .. }));
+        found.extend(results.map(|(block, _)| (at, block)));
     }
     found.truncate(found.len().saturating_sub(NEWEST));
     found.retain(|(at, _)| *at < seen);
     found
 }
 
-fn find_call<'a>(message: &'a Message, wanted: &str) -> Option<&'a Block> {
-    let answers = |block: &&Block| matches!(block, Block::ToolUse { id, .. } if id == wanted);
-    message.content.iter().find(answers)
+fn can_be_had_again(calls: &Message, of: &str) -> bool {
+    calls.content.iter().any(|block| {
+        matches!(block, Block::ToolUse { id, name, .. }
+            if id == of && CAN_BE_HAD_AGAIN.contains(&name.as_str()))
+    })
 }
 
-/// Puts a placeholder in the place of a result that its call would bring back. False where the
-/// call would not, or where little would be gained.
-fn snip_one(call: &Block, content: &mut String) -> bool {
-    let Block::ToolUse { name, input, .. } = call else { return false };
-    let (input, size) = (input.to_string(), content.len());
-    let input = head(&input, 200);
-    let text = format!("[{size} bytes snipped; call {name} {input} again if they are needed]");
-    // Half as long at least, or the cache is lost for little.
-    let is_gain = CAN_BE_HAD_AGAIN.contains(&name.as_str()) && text.len() * 2 < size;
+/// Puts a placeholder in the place of a result that its call, which stands before it, would bring
+/// back. Half as long at least, or the cache is lost for little.
+fn snip(_: &Context, again: bool, content: &mut String) -> bool {
+    let text = format!("[{} bytes snipped; call again if they are needed]", content.len());
+    let is_gain = again && text.len() * 2 < content.len();
     if is_gain {
         *content = text;
     }
     is_gain
 }
 
-/// At most so many bytes of the beginning: whole lines where lines are short, and whole characters
-/// always.
-fn head(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    match text[..end].rfind('\n') {
-        Some(line) if end < text.len() && line >= end / 2 => &text[..line],
-        _ => &text[..end],
-    }
-}
-
-/// The same of the end.
-fn tail(text: &str, most: usize) -> &str {
-    let mut start = text.len() - most.min(text.len());
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    match text[start..].find('\n') {
-        Some(line) if start > 0 && line < (text.len() - start) / 2 => &text[start + line + 1..],
-        _ => &text[start..],
-    }
+/// The last place up to this one that cuts through no character.
+fn boundary(text: &str, place: usize) -> usize {
+    (0..=place).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0)
 }
 
 #[cfg(test)]

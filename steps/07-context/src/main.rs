@@ -42,7 +42,9 @@ async fn main() -> ExitCode {
     // line then never returns. Started by the stage, it is the agent and goes on.
     lesson::begin(env!("CARGO_MANIFEST_DIR")).await;
 
-    match converse().await {
+    let ended = converse().await;
+    screen::plot();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             screen::fails(&format!("{error:#}"));
@@ -66,8 +68,7 @@ async fn converse() -> Result<()> {
         Some(name) => Session::resume(&home, &folder, name)?,
     };
     prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
-    let (model, context) = (Model::from_env()?, context::Context::load(&home)?);
-    let mut agent = Agent::new(model, Tools::load(&folder, &home)?, prompt, session, context);
+    let mut agent = Agent::new(Model::from_env()?, Tools::load(&folder, &home)?, prompt, session)?;
     let mut input = Input::open(&home, agent.interrupts.clone());
     if let Some(question) = question {
         return agent.run(question.context("-p needs a question")?, &mut input).await;
@@ -79,8 +80,7 @@ async fn converse() -> Result<()> {
             "/help" => screen::notes(HELP),
             "/status" => screen::notes(&agent.status()),
             "/clear" => {
-                agent.session = Session::start(&home, &folder);
-                agent.context.forget();
+                agent.begin_anew(Session::start(&home, &folder));
                 screen::notes("a new conversation begins; --resume finds the old one");
             }
             // A path has more slashes.
@@ -94,7 +94,6 @@ async fn converse() -> Result<()> {
             },
         }
     }
-    agent.show_plot();
     Ok(())
 }
 

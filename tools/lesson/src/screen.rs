@@ -73,14 +73,36 @@ pub fn asks(question: &str) {
     write(&paint().asks(question));
 }
 
-/// How full the model's window is: `tokens` of `usable` ones. From `due` percent on it is red.
-pub fn bar(tokens: u64, usable: u64, due: u64) {
-    write(&paint().bar(tokens, usable, due));
+/// How full the model's window is after a call: `tokens` of `usable` ones, from `due` percent on in
+/// red. Below a tenth nothing is shown.
+pub fn fills(tokens: u64, usable: u64, due: u64) {
+    let mut window = window();
+    (window.usable, window.due) = (usable, due);
+    let compacted = std::mem::take(&mut window.compacted);
+    window.calls.push(Call { tokens, compacted });
+    if tokens * 10 >= usable {
+        write(&paint().bar(tokens, usable, due));
+    }
 }
 
-/// The fill of the window by call, with a line at `due` percent.
-pub fn plot(calls: &[Call], usable: u64, due: u64) {
-    write(&paint().plot(calls, usable, due));
+/// The history was made into a summary: what that did is said, and the next call's column marked.
+pub fn compacts(text: &str) {
+    window().compacted = true;
+    notes(text);
+}
+
+/// The fill of the window by call, where there was something to see.
+pub fn plot() {
+    let window = window();
+    if window.calls.iter().any(|call| call.tokens * 10 >= window.usable) {
+        write(&paint().plot(&window.calls, window.usable, window.due));
+    }
+}
+
+/// The calls so far.
+fn window() -> std::sync::MutexGuard<'static, meter::Window> {
+    static WINDOW: Mutex<meter::Window> = Mutex::new(meter::Window::new());
+    WINDOW.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Colours and width of standard output, looked up once.

@@ -14,6 +14,21 @@ pub struct Call {
     pub compacted: bool,
 }
 
+/// What the screen remembers for the plot.
+pub struct Window {
+    pub calls: Vec<Call>,
+    pub usable: u64,
+    pub due: u64,
+    /// A compaction came since the last call.
+    pub compacted: bool,
+}
+
+impl Window {
+    pub const fn new() -> Self {
+        Self { calls: Vec::new(), usable: 0, due: 100, compacted: false }
+    }
+}
+
 /// Rows of the plot.
 const ROWS: u64 = 8;
 
