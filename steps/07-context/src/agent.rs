@@ -41,7 +41,8 @@ impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
         let (tools, interrupts) = (Arc::new(tools), interrupts());
         let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
-        let model = Model { max_tokens: context.max_output(), ..model };
+        let mut model = model;
+        model.max_tokens = context.max_output();
         Ok(Self { model, session, tools, prompt, context, interrupts })
     }
 
