@@ -7,6 +7,7 @@
 
 use anyhow::{Result, bail};
 use lesson::screen;
+use serde_json::Value;
 
 use crate::message::{Block, Message, Role};
 use crate::model::{Model, Usage};
@@ -63,10 +64,7 @@ impl Agent {
                 Block::Text { text } => screen::says(text),
                 Block::ToolUse { id, name, input } => {
                     screen::calls(name, input);
-                    let (content, is_error) = match self.tools.run(name, input).await {
-                        Ok(text) => (text, false),
-                        Err(error) => (format!("error: {error:#}"), true),
-                    };
+                    let (content, is_error) = outcome(&self.tools, name, input).await;
                     screen::returns(&content, is_error);
                     let tool_use_id = id.clone();
                     results.push(Block::ToolResult { tool_use_id, content, is_error });
@@ -76,6 +74,12 @@ impl Agent {
         }
         results
     }
+}
+
+/// What a tool gives, and whether it is an error. The model gets either.
+async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
+    let ended = tools.run(name, input).await;
+    ended.map_or_else(|error| (format!("error: {error:#}"), true), |text| (text, false))
 }
 
 /// What the cache did for one call. Servers without a cache report nothing.

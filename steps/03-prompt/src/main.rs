@@ -58,7 +58,7 @@ fn lines_of_the_user() -> mpsc::UnboundedReceiver<String> {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_string();
-            // Nobody receives only when the program is about to end, and this thread with it.
+            // Sending fails only when the program is about to end, and this thread with it.
             let _ = sender.send(line);
         }
     });

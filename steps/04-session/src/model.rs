@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use crate::message::{Block, Message, Role};
 use crate::tools::Tool;
 
-/// The longest reply we accept, in tokens. The API wants a figure; too small a one cuts a file that
-/// is being written in the middle.
+/// The longest reply we accept, in tokens. The API wants a figure. Where it is too small, a long
+/// file that the model writes is cut off.
 const MAX_TOKENS: u32 = 16_000;
 
-/// A whole reply of that length takes minutes; a connection that says nothing longer is dead.
+/// For the whole call. A reply of that length takes minutes; one that takes longer will not come.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 pub struct Model {
@@ -82,10 +82,9 @@ impl Model {
     /// The model that the environment names.
     pub fn from_env() -> Result<Self> {
         let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
-        let base = variable("ANTHROPIC_BASE_URL")?;
         Ok(Self {
             http: reqwest::Client::builder().timeout(TIME_LIMIT).build()?,
-            url: format!("{}/v1/messages", base.trim_end_matches('/')),
+            url: format!("{}/v1/messages", variable("ANTHROPIC_BASE_URL")?.trim_end_matches('/')),
             key: variable("ANTHROPIC_API_KEY")?,
             name: variable("ANTHROPIC_MODEL")?,
         })
@@ -127,13 +126,15 @@ impl Model {
 /// The reply as a message, or why the loop cannot go on with it.
 fn usable(mut reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
-    if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
-        bail!("the model's reply is cut ({reason}), and a call in it may be torn: ask for less");
+    if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded" | "refusal") {
+        bail!("the model's reply broke off ({reason}), and a call in it may be torn: ask for less");
     }
     // The API refuses an empty text when it is sent back, but some models produce one.
     reply.content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
-    if reply.content.is_empty() {
-        bail!("the model's reply is empty, no text and no call ({reason}): ask again");
+    let is_whole = |block: &Block| matches!(block, Block::Text { .. } | Block::ToolUse { .. });
+    let is_torn = |block: &Block| matches!(block, Block::Other(it) if it["type"] == "tool_use");
+    if !reply.content.iter().any(is_whole) || reply.content.iter().any(is_torn) {
+        bail!("the model's reply is empty, no text and no whole call ({reason}): ask again");
     }
     Ok(Message { role: Role::Assistant, content: reply.content })
 }

@@ -188,7 +188,7 @@ fn answered(before: Option<&Message>, content: Vec<Block>) -> Vec<Block> {
 }
 
 /// The result of a call whose end nobody saw.
-pub fn interrupted(call: &str) -> Block {
+fn interrupted(call: &str) -> Block {
     let content = INTERRUPTED.to_string();
     Block::ToolResult { tool_use_id: call.to_string(), content, is_error: true }
 }

@@ -6,6 +6,7 @@ use mock_server::scene::{LineKind, StageAction};
 use super::actions;
 use super::ending::Ending;
 use super::run::Run;
+use super::verify::text::{Layout, position};
 
 /// A Ctrl+C that waits for a text on the screen.
 pub struct InterruptAt {
@@ -83,11 +84,12 @@ impl Run<'_> {
     /// Ctrl+C, if the screen has come to the text that a scene waits for.
     pub(super) async fn interrupt_if_due(&mut self) {
         let Some(at) = &self.interrupt_at else { return };
-        let written = self.transcript.text.get(at.from..).unwrap_or_default();
-        if written.contains(&at.text) {
+        if position(&self.transcript.text, &at.text, Layout::Wrapped, at.from).is_some() {
             let request = at.request;
             self.interrupt_at = None;
+            let is_open = !self.transcript.text.ends_with('\n');
             let told = self.show.paint.outside("Ctrl+C");
+            let told = if is_open { format!("\n{told}") } else { told };
             self.show.text(&told).await;
             self.interrupt(request).await;
         }
@@ -101,9 +103,11 @@ impl Run<'_> {
         self.go_on_after(request).await;
     }
 
-    /// The turn that this request belonged to is over: hands over what follows its reply.
+    /// The turn that this request belonged to is over: when the program has said what it has to say
+    /// to that, hands over what follows its reply.
     async fn go_on_after(&mut self, request: usize) {
         let Some(line) = self.line_of(request) else { return };
+        self.take_what_comes().await;
         let main = &self.scene().parts[0].lines;
         let rest = main.iter().skip(line + 1);
         let skipped = rest.take_while(|line| !matches!(line.kind, LineKind::User(_))).count();

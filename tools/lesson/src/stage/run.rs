@@ -313,6 +313,19 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Takes what the program writes when something was done to it. It need not write anything.
+    pub(super) async fn take_what_comes(&mut self) {
+        let mut patience = SHOWN;
+        while let Some(program) = &mut self.program {
+            let Ok(Some(piece)) = tokio::time::timeout(patience, program.pieces.recv()).await
+            else {
+                return;
+            };
+            self.on_piece(piece).await;
+            patience = 10 * QUIET;
+        }
+    }
+
     /// Takes what the program has written until now.
     async fn drain(&mut self) {
         let until = Instant::now() + 20 * QUIET;

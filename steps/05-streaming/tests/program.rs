@@ -1,0 +1,143 @@
+//! The program as a whole, before a scripted model, on a terminal of its own: Ctrl+C where it may
+//! come, and what the model is told afterwards.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use mock_server::{Options, Scene, ScriptedModel, Values};
+use rexpect::session::{PtySession, spawn_command};
+use tempfile::TempDir;
+
+/// The tool sleeps for a minute, so what comes back within this time was called off. (Alone on a
+/// machine it is some hundredths of a second; the test must hold on a busy one too.)
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+struct Stage {
+    runtime: tokio::runtime::Runtime,
+    model: ScriptedModel,
+    rooms: TempDir,
+}
+
+impl Stage {
+    fn with(lines: &str) -> Self {
+        let text =
+            format!("title = \"t\"\nproves = \"requests\"\n{lines}\n[verify]\nrequests = 1\n");
+        let scene = Scene::parse(&text, Path::new("scene.toml")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let values = Values::draw(&scene, 1);
+        let options = Options { port: 0, values, pace: None, events: None, rooms: Vec::new() };
+        let model = runtime.block_on(ScriptedModel::start(scene, options)).unwrap();
+        Self { runtime, model, rooms: tempfile::tempdir().unwrap() }
+    }
+
+    fn terminal(&self) -> PtySession {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_step05"));
+        command.current_dir(self.rooms.path());
+        for name in ["HOME", "USERPROFILE"] {
+            command.env(name, self.rooms.path());
+        }
+        command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", self.model.url());
+        command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+        command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1").env("TERM", "xterm");
+        let mut program = spawn_command(command, Some(20_000)).unwrap();
+        program.exp_string("you ▸ ").unwrap();
+        program
+    }
+
+    /// Ctrl+C, and the prompt is back at once.
+    fn interrupt(&self, program: &mut PtySession) {
+        let pressed = Instant::now();
+        program.send_control('c').unwrap();
+        program.exp_string("you ▸ ").unwrap();
+        let took = pressed.elapsed();
+        println!("the prompt is back after {} ms", took.as_millis());
+        assert!(took < AT_ONCE, "{took:?}");
+    }
+
+    /// The session goes on, and the model had nothing to refuse.
+    fn goes_on(&self, mut program: PtySession) -> String {
+        program.send_line("And now?").unwrap();
+        program.exp_string("All is well.").unwrap();
+        program.exp_string("you ▸ ").unwrap();
+        program.send_control('d').unwrap();
+        program.exp_eof().unwrap();
+        assert_eq!(self.model.faults(), []);
+        self.model.journal().last().unwrap().request["messages"].to_string()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.runtime.block_on(tokio::task::yield_now());
+    }
+}
+
+const AND_NOW: &str = "
+[[main]]
+user = \"And now?\"
+[[main]]
+say = \"All is well.\"
+";
+
+#[test]
+fn ctrl_c_in_a_reply_keeps_what_was_heard() {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\nsay = \"One two three four five six seven eight.\"\n{AND_NOW}"
+    ));
+    // The reply stops after its second piece, and would never go on.
+    let gate = stage.model.hold("main", 1, 5).unwrap();
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    program.exp_string("One two").unwrap();
+    stage.interrupt(&mut program);
+    let messages = stage.goes_on(program);
+    assert!(messages.contains("One two") && !messages.contains("eight"), "{messages}");
+    drop(gate);
+}
+
+#[test]
+fn ctrl_c_before_a_reply_leaves_the_users_line() {
+    let stage = Stage::with(&format!("[[main]]\nuser = \"Go.\"\n[[main]]\nsay = \"x\"\n{AND_NOW}"));
+    let gate = stage.model.hold("main", 1, 0).unwrap();
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    while stage.model.journal().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    stage.interrupt(&mut program);
+    assert!(stage.goes_on(program).contains("Go."));
+    drop(gate);
+}
+
+#[test]
+fn ctrl_c_in_a_tool_ends_it_and_answers_every_call() {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"sh -c 'echo $$ > pid; exec sleep 60'\"\n[[main.call]]\n\
+         run_shell.command = \"touch never\"\n[[main]]\nsay = \"x\"\n{AND_NOW}"
+    ));
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    let pid = stage.rooms.path().join("pid");
+    while std::fs::read_to_string(&pid).unwrap_or_default().trim().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    stage.interrupt(&mut program);
+    let messages = stage.goes_on(program);
+    assert_eq!(messages.matches("interrupted before there was a result").count(), 2, "{messages}");
+    assert!(!stage.rooms.path().join("never").exists());
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let is_there = Command::new("kill").args(["-0", pid.trim()]).status().unwrap().success();
+    assert!(!is_there, "what the tool started still runs");
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_throws_the_line_away() {
+    let stage = Stage::with(AND_NOW);
+    let mut program = stage.terminal();
+    program.send("never sent").unwrap();
+    stage.interrupt(&mut program);
+    assert!(!stage.goes_on(program).contains("never sent"));
+}
