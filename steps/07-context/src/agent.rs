@@ -5,8 +5,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use lesson::screen;
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::Input;
 use crate::compaction::DUE;
@@ -15,7 +15,7 @@ use crate::message::{Block, Message, Role};
 use crate::model::{self, Model, Reply, Usage};
 use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
-use crate::session::{self, Session};
+use crate::session::{INTERRUPTED, Session};
 use crate::streaming::{Assembly, Piece};
 use crate::tools::Tools;
 
@@ -86,15 +86,11 @@ impl Agent {
                 self.session.push(reply.clone())?;
             }
             let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
-            let is_answer = results.is_empty();
-            if !is_answer {
+            let is_over = results.is_empty() || was_interrupted(&self.interrupts);
+            if !results.is_empty() {
                 self.take_in(results).await?;
             }
-            if was_interrupted(&self.interrupts) {
-                screen::notes("interrupted");
-                return Ok(());
-            }
-            if is_answer {
+            if is_over {
                 return Ok(());
             }
         }
@@ -146,6 +142,7 @@ impl Agent {
     async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<Message> {
         self.make_room(incoming).await?;
         if was_interrupted(&self.interrupts) {
+            screen::notes("interrupted");
             return Ok(Message { role: Role::Assistant, content: Vec::new() });
         }
         let tokens = self.context.tokens(&self.session.messages);
@@ -169,6 +166,7 @@ impl Agent {
         self.context.measure(&self.session.messages, tokens, cached, asked_at);
         screen::fills(tokens, self.context.usable(), DUE);
         if was_interrupted(&self.interrupts) {
+            screen::notes("interrupted");
             return Ok(Message { role: Role::Assistant, content: reply.content });
         }
         model::usable(reply)
@@ -196,19 +194,14 @@ impl Agent {
 struct Calls {
     tools: Arc<Tools>,
     /// Calls that have begun, by their id.
-    begun: HashMap<String, JoinHandle<Result<Outcome, JoinError>>>,
-    slots: Arc<Semaphore>,
+    begun: HashMap<String, JoinHandle<(String, bool)>>,
     /// No call has come yet that does more than read: a read behind one must see what it did.
     only_reads: bool,
 }
 
-/// What a tool gave, and whether it is an error.
-type Outcome = (String, bool);
-
 impl Calls {
     fn new(tools: &Arc<Tools>) -> Self {
-        let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-        Self { tools: tools.clone(), begun: HashMap::new(), slots, only_reads: true }
+        Self { tools: tools.clone(), begun: HashMap::new(), only_reads: true }
     }
 
     /// Begins a call that may begin before the reply is whole.
@@ -216,19 +209,14 @@ impl Calls {
         let Block::ToolUse { id, name, input } = block else { return };
         let is_free = || self.tools.permissions.judge(name, input) == Decision::Allow;
         self.only_reads = self.only_reads && Tools::only_reads(name) && is_free();
-        if !self.only_reads || self.begun.contains_key(id) {
-            return;
-        }
-        screen::calls(name, input);
-        let (tools, slots) = (self.tools.clone(), self.slots.clone());
-        let (name, input) = (name.clone(), input.clone());
-        let call = async move {
-            let _slot = slots.acquire().await;
+        let may_begin = self.only_reads && self.begun.len() < SIDE_BY_SIDE;
+        if may_begin && !self.begun.contains_key(id) {
+            screen::calls(name, input);
+            let (tools, name, input) = (self.tools.clone(), name.clone(), input.clone());
             // On a thread of its own: reading a file holds up whoever does it.
             let read = move || Handle::current().block_on(outcome(&tools, &name, &input));
-            spawn_blocking(read).await
-        };
-        self.begun.insert(id.clone(), tokio::spawn(call));
+            self.begun.insert(id.clone(), spawn_blocking(read));
+        }
     }
 
     /// One result for each call, in the order of the calls. Reads that follow one another run side
@@ -242,33 +230,34 @@ impl Calls {
         let (mut results, mut several) = (Vec::new(), false);
         for (place, block) in reply.content.iter().enumerate() {
             let Block::ToolUse { id, name, input } = block else { continue };
-            if was_interrupted(interrupts) {
-                results.push(session::interrupted(id));
-                continue;
+            if !was_interrupted(interrupts) {
+                self.only_reads = true;
+                reply.content[place..].iter().for_each(|block| self.begin(block));
             }
-            self.only_reads = true;
-            reply.content[place..].iter().for_each(|block| self.begin(block));
             several = self.begun.len() > 1 || several && !self.begun.is_empty();
             let ended = tokio::select! {
-                ended = self.end(id, name, input, user) => Some(ended),
+                biased;
                 () = interrupted(interrupts) => None,
+                ended = self.end(id, name, input, user) => Some(ended),
             };
-            results.push(match ended {
-                None => session::interrupted(id),
-                Some((content, is_error)) => {
-                    if several {
-                        screen::answers(name, input);
-                    }
-                    screen::returns(&content, is_error);
-                    Block::ToolResult { tool_use_id: id.clone(), content, is_error }
-                }
-            });
+            if several || ended.is_none() {
+                screen::answers(name, input);
+            }
+            let (content, is_error) = ended.unwrap_or_else(|| (INTERRUPTED.to_string(), true));
+            screen::returns(&content, is_error);
+            results.push(Block::ToolResult { tool_use_id: id.clone(), content, is_error });
         }
         results
     }
 
     /// Waits for a call that has begun, and runs one that has not.
-    async fn end(&mut self, id: &str, name: &str, input: &Value, user: &mut Input) -> Outcome {
+    async fn end(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &Value,
+        user: &mut Input,
+    ) -> (String, bool) {
         let Some(call) = self.begun.remove(id) else {
             screen::calls(name, input);
             if let Err(refusal) = permit(&self.tools, name, input, user).await {
@@ -276,16 +265,14 @@ impl Calls {
             }
             return outcome(&self.tools, name, input).await;
         };
-        let ended = call.await.flatten();
-        ended.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
+        call.await.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
     }
 }
 
-async fn outcome(tools: &Tools, name: &str, input: &Value) -> Outcome {
-    match tools.run(name, input).await {
-        Ok(text) => (text, false),
-        Err(error) => (format!("error: {error:#}"), true),
-    }
+/// What a tool gives, and whether it is an error. The model gets either.
+async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
+    let ended = tools.run(name, input).await;
+    ended.map_or_else(|error| (format!("error: {error:#}"), true), |text| (text, false))
 }
 
 /// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
@@ -297,7 +284,7 @@ fn interrupts() -> Interrupts {
     receiver
 }
 
-/// Waits for a Ctrl+C that the receiver has not taken note of.
+/// Waits for a Ctrl+C that the receiver has not taken note of yet.
 pub async fn interrupted(interrupts: &Interrupts) {
     if interrupts.clone().changed().await.is_err() {
         // Nobody listens for it any more: it never comes.

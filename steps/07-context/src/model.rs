@@ -17,8 +17,8 @@ use crate::sse::EventReader;
 use crate::streaming::{Assembly, Failure, Piece, passes, retry_after, wait_before_retry};
 use crate::tools::Tool;
 
-/// The longest reply we accept, in tokens. The API wants a figure; too small a one cuts a file that
-/// is being written in the middle.
+/// The longest reply we accept, in tokens. The API wants a figure. Where it is too small, a long
+/// file that the model writes is cut off.
 pub const MAX_TOKENS: u64 = 16_000;
 
 /// A connection that brings no byte for so long is dead. A server that only thinks sends pings or
@@ -90,10 +90,9 @@ impl Model {
     /// The model that the environment names.
     pub fn from_env() -> Result<Self> {
         let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
-        let base = variable("ANTHROPIC_BASE_URL")?;
         Ok(Self {
             http: reqwest::Client::builder().read_timeout(LONGEST_SILENCE).build()?,
-            url: format!("{}/v1/messages", base.trim_end_matches('/')),
+            url: format!("{}/v1/messages", variable("ANTHROPIC_BASE_URL")?.trim_end_matches('/')),
             key: variable("ANTHROPIC_API_KEY")?,
             name: variable("ANTHROPIC_MODEL")?,
             max_tokens: MAX_TOKENS,
@@ -141,8 +140,7 @@ impl Model {
         let mut events = EventReader::default();
         while !reply.is_whole {
             let bytes = response.chunk().await.map_err(broken)?;
-            let bytes =
-                bytes.ok_or_else(|| Failure::new(true, "the model broke off".to_string()))?;
+            let bytes = bytes.ok_or_else(|| Failure::new(true, "the model broke off"))?;
             let events = events.feed(&bytes);
             for event in events.map_err(|error| Failure::new(false, error.to_string()))? {
                 if let Some(piece) = reply.take(&event)? {
@@ -177,11 +175,13 @@ fn dice() -> u8 {
 /// The reply as a message, or why the loop cannot go on with it.
 pub fn usable(reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
-    if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded") {
-        bail!("the model's reply is cut ({reason}), and a call in it may be torn: ask for less");
+    if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded" | "refusal") {
+        bail!("the model's reply broke off ({reason}), and a call in it may be torn: ask for less");
     }
-    if reply.content.is_empty() {
-        bail!("the model's reply is empty, no text and no call ({reason}): ask again");
+    let is_whole = |block: &Block| matches!(block, Block::Text { .. } | Block::ToolUse { .. });
+    let is_torn = |block: &Block| matches!(block, Block::Other(it) if it["type"] == "tool_use");
+    if !reply.content.iter().any(is_whole) || reply.content.iter().any(is_torn) {
+        bail!("the model's reply is empty, no text and no whole call ({reason}): ask again");
     }
     Ok(Message { role: Role::Assistant, content: reply.content })
 }

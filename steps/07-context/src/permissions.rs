@@ -15,9 +15,9 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -46,7 +46,7 @@ pub enum Mode {
 
 /// One line of a settings file: `run_shell(cargo test *)`, `edit_file(src/**)`, `write_file`.
 struct Rule {
-    list: &'static str,
+    list: String,
     tool: String,
     pattern: Option<String>,
     /// As a person reads it, with the file it stands in.
@@ -93,14 +93,12 @@ impl Permissions {
     fn add(&mut self, file: &Path, shown: &str) -> Result<()> {
         let settings: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
         for (key, value) in settings["permissions"].as_object().into_iter().flatten() {
-            match ["allow", "ask", "deny"].iter().find(|list| *list == key) {
-                Some(list) => {
-                    for text in Vec::<String>::deserialize(value)? {
-                        self.rules.push(Rule::parse(list, &text, shown)?);
-                    }
-                }
-                None if key == "defaultMode" => self.mode = Mode::deserialize(value)?,
-                None => bail!("`{key}` is none of defaultMode, allow, ask, deny"),
+            if key == "defaultMode" {
+                self.mode = Mode::deserialize(value)?;
+                continue;
+            }
+            for text in Vec::<String>::deserialize(value)? {
+                self.rules.push(Rule::parse(key, &text, shown)?);
             }
         }
         Ok(())
@@ -113,7 +111,8 @@ impl Permissions {
         if let Some(rule) = first("deny") {
             return Decision::Deny(rule.shown.clone());
         }
-        if self.always().contains(&call_name(tool, input)) {
+        let always = self.always.lock().unwrap_or_else(PoisonError::into_inner);
+        if always.contains(&call_name(tool, input)) {
             return Decision::Allow;
         }
         let asked = first("ask").map(|rule| rule.shown.clone());
@@ -127,17 +126,12 @@ impl Permissions {
 
     /// The answer "always": this very call is not asked again in this session. Deny still binds.
     pub fn allow_always(&self, tool: &str, input: &Value) {
-        self.always().push(call_name(tool, input));
-    }
-
-    fn always(&self) -> MutexGuard<'_, Vec<String>> {
-        self.always.lock().unwrap_or_else(PoisonError::into_inner)
+        self.always.lock().unwrap_or_else(PoisonError::into_inner).push(call_name(tool, input));
     }
 
     /// What the person is asked: the command, where it would run, and why this is asked.
     pub fn question(&self, tool: &str, input: &Value, why: &str) -> String {
-        let what = input["command"].as_str().map_or(call_name(tool, input), String::from);
-        let folder = self.workspace.display();
+        let (what, folder) = (call_name(tool, input), self.workspace.display());
         format!("{what}\nin {folder}\n{why}\nRun it? (a: always, in this session)")
     }
 
@@ -214,18 +208,19 @@ impl Permissions {
 }
 
 impl Rule {
-    fn parse(list: &'static str, text: &str, file: &str) -> Result<Self> {
+    fn parse(list: &str, text: &str, file: &str) -> Result<Self> {
         let shown = format!("the {list} rule `{text}` in {file}");
         let (tool, rest) = text.split_once('(').unwrap_or((text, "*)"));
         let pattern = rest.strip_suffix(')').unwrap_or_default().trim();
         let is_good = match tool {
+            _ if !LISTS.contains(&list) => false,
             "run_shell" => !pattern.is_empty() && !pattern.contains(SPECIAL),
             _ if EITHER.contains(&tool) => !pattern.is_empty(),
             _ => rest == "*)" && tool.starts_with(|c: char| c.is_ascii_lowercase()),
         };
         ensure!(is_good, "{shown} is none\n{HOW_RULES_LOOK}");
         let pattern = Some(pattern).filter(|p| *p != "*").map(String::from);
-        Ok(Self { list, tool: tool.into(), pattern, shown })
+        Ok(Self { list: list.into(), tool: tool.into(), pattern, shown })
     }
 }
 
@@ -244,10 +239,8 @@ fn acts_of_line(line: &str) -> Vec<Act> {
     let script = read_script(line);
     let mut acts: Vec<Act> = script.unclear.map(Act::Unclear).into_iter().collect();
     for command in script.commands {
-        let is_known = |set: &String| HARMLESS.contains(&set.split('=').next().unwrap_or_default());
-        let is_open = |path: &String| path.contains(HOLE);
-        if !command.assignments.iter().all(is_known) || command.writes.iter().any(is_open) {
-            acts.push(Act::Unclear("what a variable or a pattern stands for"));
+        if command.writes.iter().any(|path| path.contains(HOLE)) {
+            acts.push(Act::Unclear("where it writes to"));
         }
         acts.extend(command.reads.into_iter().map(|path| Act::File(READERS, path)));
         let writes = command.writes.into_iter().filter(|path| !DEVICES.contains(&path.as_str()));
@@ -357,8 +350,10 @@ fn base_name(name: &str) -> String {
 
 /// What an "always" is about: the tool with its command line, its file, or else its whole input.
 fn call_name(tool: &str, input: &Value) -> String {
-    format!("{tool} {}", input.get("command").or(input.get("path")).unwrap_or(input))
+    let text = input["command"].as_str().or(input["path"].as_str());
+    text.map_or_else(|| format!("{tool} {input}"), |text| format!("{tool} {text}"))
 }
+
 // The tables. They are knowledge, not mechanism: add to them what you miss.
 
 const READERS: &[&str] = &["read_file", "list_files", "grep_search"];
@@ -369,18 +364,17 @@ const HOW_RULES_LOOK: &str = "\
     write a tool's name alone, one command in plain words as in `run_shell(cargo test *)`, or files \
     as in `edit_file(src/**)`";
 
+/// What a settings file may hold, and what this program brings along.
+#[rustfmt::skip]
+const LISTS: &[&str] = &[
+    "allow", "ask", "deny", "danger",
+];
+
 /// What would be more than plain words in a rule about commands.
 const SPECIAL: [char; 12] = ['|', '&', ';', '<', '>', '\'', '"', '\\', '`', '$', '(', ')'];
 
 /// Files that may be written at any time.
 const DEVICES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
-
-/// Variables that may be set before a command; others (PATH, LD_PRELOAD, GIT_PAGER) can run things.
-#[rustfmt::skip]
-const HARMLESS: &[&str] = &[
-    "RUST_BACKTRACE", "RUST_LOG", "CARGO_TERM_COLOR", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "LANG", "LC_ALL",
-    "LC_COLLATE", "LC_CTYPE", "TZ", "CI", "TERM", "COLUMNS", "NODE_ENV", "PYTHONUNBUFFERED", "GIT_TERMINAL_PROMPT",
-];
 
 /// Long options that mean the same as a letter.
 const LONG: &[(&str, &str)] = &[("--recursive", "-r"), ("--force", "-f")];
@@ -444,6 +438,10 @@ const SAFE: &[&str] = &[
     // versions
     "cargo --version", "rustc --version", "node --version", "npm --version", "python --version",
     "python3 --version", "go version",
+    // variables; others (PATH, LD_PRELOAD, GIT_PAGER) can run things
+    "RUST_BACKTRACE=*", "RUST_LOG=*", "CARGO_TERM_COLOR=*", "NO_COLOR=*", "FORCE_COLOR=*", "CLICOLOR=*", "LANG=*",
+    "LC_ALL=*", "LC_COLLATE=*", "LC_CTYPE=*", "TZ=*", "CI=*", "TERM=*", "COLUMNS=*", "NODE_ENV=*",
+    "PYTHONUNBUFFERED=*", "GIT_TERMINAL_PROMPT=*",
 ];
 
 /// What an allow rule for the bare tool does not cover, and why; in the form of deny rules.

@@ -167,7 +167,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 /// What stands for a result that never came.
-const INTERRUPTED: &str = "error: interrupted before there was a result. What the call should do \
+pub const INTERRUPTED: &str = "error: interrupted before there was a result. What the call should do \
     may be done, half done or not done: look before you call again.";
 
 /// Makes a history that the strict API takes, out of whatever messages are left: each call gets its
@@ -201,7 +201,7 @@ fn answered(before: Option<&Message>, content: Vec<Block>) -> Vec<Block> {
 }
 
 /// The result of a call whose end nobody saw.
-pub fn interrupted(call: &str) -> Block {
+fn interrupted(call: &str) -> Block {
     let content = INTERRUPTED.to_string();
     Block::ToolResult { tool_use_id: call.to_string(), content, is_error: true }
 }

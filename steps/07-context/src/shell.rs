@@ -5,6 +5,11 @@
 //! background would otherwise die of its next line. Of the output we keep the beginning and the
 //! end, which is where a build says what it does and what went wrong.
 //!
+//! The command has no input, and its environment says that nobody is there: no password prompt, no
+//! pager, no editor. `lesson::process` does that, and gives it a process group of its own, so that
+//! what it has started can be ended with it. A process that leaves its group *and* loses its parent
+//! lives on.
+//!
 //! Left out on purpose: the command may do whatever you may do. Who may run what comes with
 //! permissions.
 
@@ -47,7 +52,7 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
     let output = Arc::new(Mutex::new(Output::default()));
     let (ended, mut pipe_ended) = oneshot::channel();
     let filled = output.clone();
-    std::thread::spawn(move || empty(reader, &filled, ended));
+    std::thread::spawn(move || drain(reader, &filled, ended));
 
     let status = tokio::time::timeout(limit, child.wait()).await;
     if status.is_err() {
@@ -62,7 +67,7 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
 
     let rest = match (&status, pipe_is_open) {
         (_, true) => ", but something it started still runs",
-        (Err(_), false) => ", with everything it had started",
+        (Err(_), false) => ", and its process group ended",
         (Ok(_), false) => "",
     };
     match status {
@@ -90,8 +95,9 @@ fn outcome(status: std::process::ExitStatus) -> String {
 }
 
 /// Reads a pipe to its end, which comes when the last process that can write to it has ended.
-fn empty(mut pipe: PipeReader, output: &Mutex<Output>, ended: oneshot::Sender<()>) {
+fn drain(mut pipe: PipeReader, output: &Mutex<Output>, ended: oneshot::Sender<()>) {
     let mut piece = [0; 16_384];
+    // The end is a read of 0 bytes.
     while let Ok(length @ 1..) = pipe.read(&mut piece) {
         output.lock().unwrap_or_else(PoisonError::into_inner).push(&piece[..length]);
     }

@@ -36,8 +36,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn new(passes: bool, says: String) -> Self {
-        Self { says, passes, wait: None }
+    pub fn new(passes: bool, says: impl Into<String>) -> Self {
+        Self { says: says.into(), passes, wait: None }
     }
 }
 
@@ -137,9 +137,11 @@ impl Growing {
     /// The block as our own type. A call gets its arguments, or where they are torn, their text.
     fn as_block(&self) -> Option<Block> {
         let mut block = self.block.clone();
-        if block["type"] == "tool_use" && !self.arguments.is_empty() {
+        if block["type"] == "tool_use" {
             block["input"] = match serde_json::from_str(&self.arguments) {
                 Ok(arguments) => Value::Object(arguments),
+                // A call without arguments has no pieces, or an empty one.
+                Err(_) if self.arguments.is_empty() => json!({}),
                 Err(_) => json!({ UNREADABLE: self.arguments }),
             };
         }

@@ -2,14 +2,14 @@
 //!
 //! A tool is offered with a schema of its arguments, and a call is checked against that schema
 //! before anything runs. A call that cannot be carried out is an error the model can act on: it
-//! names the thing and says what would do. Every result is bounded while it is read, never
-//! afterwards, and says what it leaves out.
+//! names the thing and says what would do. Every result is bounded, and says what it leaves out;
+//! so is what we read for it, since a file may be larger than our memory.
 //!
 //! Who may call what is asked before a call comes here, except that files which must not be read are
 //! neither listed nor searched.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Take, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use regex::Regex;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::edit::Edits;
+use crate::edit::{Edits, hash_of};
 use crate::permissions::Permissions;
 use crate::shell;
 use crate::streaming;
@@ -34,10 +34,12 @@ const MAX_FILES: usize = 500;
 /// Matches shown by one `grep_search` (all are counted), and characters of each.
 const MAX_MATCHES: usize = 100;
 const MAX_MATCH_CHARS: usize = 300;
-/// Bytes of one file that `grep_search` looks at.
+/// Bytes of one file that `grep_search` and `read_file` look at.
 const MAX_SEARCHED: u64 = 20_000_000;
 /// Time for walking through the files, and for searching them.
 const SEARCH_TIME: Duration = Duration::from_secs(20);
+/// Names shown of what stands beside a missing file.
+const MAX_NEIGHBOURS: usize = 20;
 /// A file with a zero byte in this many at its beginning is no text. Git judges by the same.
 const BINARY_PROBE: usize = 8_000;
 
@@ -87,9 +89,7 @@ impl Tools {
     /// Carries out one call. The error is for the model.
     pub async fn run(&self, name: &str, input: &Value) -> Result<String> {
         if let Some(text) = streaming::unreadable(input) {
-            bail!(
-                "the arguments of {name} are no JSON object: {text}\ncall it again with whole ones"
-            );
+            bail!("the arguments of {name} are no JSON object\nyou wrote: {text}");
         }
         let Some(tool) = self.offered.iter().find(|tool| tool.name == name) else {
             let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();
@@ -126,16 +126,12 @@ impl Tools {
     fn read_file(&self, input: &Value) -> Result<String> {
         let name = text(input, "path");
         let first = input["offset"].as_u64().unwrap_or(1).max(1);
-        let limit = input["limit"].as_u64().unwrap_or(USUAL_LINES);
+        let limit = input["limit"].as_u64().unwrap_or(USUAL_LINES).max(1);
         let path = self.root.join(name);
         // Before the reading: a change that comes while we read must count as one since.
-        let state = Edits::state_of(&path);
-        let mut file = open_text(&path, name)?;
-        for line in 1..first {
-            if file.skip_until(b'\n')? == 0 {
-                bail!("`{name}` has only {} lines", line - 1);
-            }
-        }
+        let hash = Edits::hash_of_file(&path);
+        let mut file = open_text(&path, name)?.take(MAX_SEARCHED);
+        skip_lines(&mut file, first, name)?;
         let mut bytes = Vec::new();
         let mut next = first;
         while next - first < limit && bytes.len() < MAX_READ {
@@ -145,8 +141,8 @@ impl Tools {
             }
             next += 1;
         }
-        let goes_on = !file.fill_buf()?.is_empty();
-        self.edits.note(state);
+        let goes_on = !file.fill_buf()?.is_empty() || file.limit() == 0;
+        self.edits.note(&path, hash, first == 1 && !goes_on);
         Ok(readable(bytes, first, next, goes_on))
     }
 
@@ -159,8 +155,11 @@ impl Tools {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| explained(error, folder, name))?;
         }
-        fs::write(&path, content).map_err(|error| explained(error, &path, name))?;
-        self.edits.note(Edits::state_of(&path));
+        // A file that someone made a moment ago is not overwritten.
+        File::create_new(&path)
+            .and_then(|mut file| file.write_all(content.as_bytes()))
+            .map_err(|error| explained(error, &path, name))?;
+        self.edits.note(&path, Some(hash_of(content.as_bytes())), true);
         Ok(format!("wrote {name}: {} lines", content.lines().count()))
     }
 
@@ -171,8 +170,7 @@ impl Tools {
 
     /// Counts all matches, shows the first ones as `path:line:text`.
     fn grep_search(&self, input: &Value) -> Result<String> {
-        let pattern = text(input, "pattern");
-        let regex = Regex::new(pattern).context("`pattern` is no regular expression")?;
+        let regex = Regex::new(text(input, "pattern")).context("`pattern` is not a regex")?;
         let started = Instant::now();
         let (mut shown, mut notes) = (Vec::new(), Vec::new());
         let (mut matches, mut files) = (0, 0);
@@ -232,9 +230,8 @@ impl Tools {
 
     fn out_of_time(&self, started: Instant) -> Option<String> {
         let time = self.search_time;
-        let note =
-            || format!("[stopped after {time:?}, not all was looked at; use `path` or `glob`]");
-        (started.elapsed() > time).then(note)
+        (started.elapsed() > time)
+            .then(|| format!("[stopped after {time:?}: not all was seen; use `path` or `glob`]"))
     }
 
     /// A path as the model writes it: from the root, with `/` on every platform.
@@ -264,6 +261,17 @@ fn search(file: BufReader<File>, regex: &Regex, name: &str, shown: &mut Vec<Stri
         }
     }
     found
+}
+
+/// Goes to the line `first`, counted from 1. There must be one, unless the file is empty.
+fn skip_lines(file: &mut Take<BufReader<File>>, first: u64, name: &str) -> Result<()> {
+    for _ in 1..first {
+        file.skip_until(b'\n')?;
+    }
+    if first > 1 && file.fill_buf()?.is_empty() {
+        bail!("`{name}` has no line {first} in its first {MAX_SEARCHED} bytes\nbegin further up");
+    }
+    Ok(())
 }
 
 /// Opens a file that is there, is a file, and is text; anything else has its own error.
@@ -302,7 +310,7 @@ pub fn explained(error: io::Error, path: &Path, name: &str) -> anyhow::Error {
             anyhow!("no permission for `{name}`\nask the user to grant it, or go without it")
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            anyhow!("`{name}` leads through a file as if it were a folder")
+            anyhow!("`{name}`: a file stands where that would go\nchoose another path")
         }
         _ => anyhow!("`{name}`: {error}"),
     }
@@ -314,17 +322,18 @@ fn neighbours(path: &Path) -> String {
     let Some(entries) = entries else {
         return "its folder is not there either; list_files shows what is".to_string();
     };
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<String> = entries.flatten().take(MAX_NEIGHBOURS + 1).map(name).collect();
+    let more = if names.len() > MAX_NEIGHBOURS { ", and more" } else { "" };
+    names.truncate(MAX_NEIGHBOURS);
     names.sort();
-    names.truncate(20);
-    format!("its folder holds: {}", names.join(", "))
+    format!("its folder holds: {}{more}", names.join(", "))
 }
 
 /// What was read as text, with a last line that says how to read on where that is not all.
 fn readable(mut bytes: Vec<u8>, first: u64, mut next: u64, goes_on: bool) -> String {
     if bytes.is_empty() {
-        return if first == 1 { "[the file is empty]" } else { "[no line after that]" }.to_string();
+        return "[the file is empty]".to_string();
     }
     let mut note = String::new();
     if goes_on {
@@ -432,7 +441,7 @@ const TOOLS: &[(&str, &str, &[Field])] = &[
          output, the beginning and the end are kept.",
         &[
             ("command", "string", "The command line"),
-            ("timeout_ms?", "integer", "After this time it is stopped; 120000, at most 600000"),
+            ("timeout_ms?", "integer", "Milliseconds until it is stopped; 120000, at most 600000"),
         ],
     ),
 ];

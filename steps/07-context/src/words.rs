@@ -34,10 +34,10 @@ const UNREAD: &[&str] = &[
     "case", "select", "function", "[[", "coproc",
 ];
 
-/// One simple command: `LANG=C sort < a > b` has one assignment, one word, one read, one write.
+/// One simple command: `sort < a > b` has one word, one read, one write.
+/// An assignment (`LANG=C sort`) counts as a command of its own, with one word.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Command {
-    pub assignments: Vec<String>,
     pub words: Vec<String>,
     pub reads: Vec<String>,
     pub writes: Vec<String>,
@@ -136,7 +136,9 @@ impl Lexer<'_> {
             w if !quoted && (first && UNREAD.contains(&w) || !first && w == "do") => {
                 return Err("one of its control words is not read here");
             }
-            w if first && is_assignment(w) => command.assignments.push(word),
+            w if first && is_assignment(w) => {
+                self.commands.push(Command { words: vec![word], ..Command::default() });
+            }
             _ => command.words.push(word),
         }
         Ok(())
@@ -169,10 +171,9 @@ impl Lexer<'_> {
                 (_, Some(open)) if c == open => quote = None,
                 (_, Some('\'')) => word.push(c),
                 ('\\', _) if self.chars.next_if_eq(&'\n').is_some() => continue,
-                ('\\', Some(_)) => match self.chars.next_if(|c| "$`\"\\".contains(*c)) {
-                    Some(escaped) => word.push(escaped),
-                    None => word.push('\\'),
-                },
+                ('\\', Some(_)) => {
+                    word.push(self.chars.next_if(|c| "$`\"\\".contains(*c)).unwrap_or('\\'));
+                }
                 ('\\', None) => word.extend(self.chars.next()),
                 ('$', _) => self.dollar(&mut word, quote.is_some())?,
                 ('`', _) => self.backticks(&mut word)?,

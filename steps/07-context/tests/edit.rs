@@ -61,8 +61,38 @@ async fn a_text_that_is_not_there_is_refused_with_a_hint_at_white_space() {
     );
     assert_eq!(
         edit(&tools, "fn b() {\n\tone();\n", "").await.unwrap_err(),
-        "the text does not stand in `f.rs` as you wrote it\nline 5 differs in white space only"
+        "the text does not stand in `f.rs` as you wrote it\nfrom line 5 on it does, but for white space"
     );
+}
+
+#[tokio::test]
+async fn another_line_is_no_white_space() {
+    let (_folder, tools, _) = read_file("a = 1\nother\nb = 2\n").await;
+    let error = edit(&tools, "a = 1\n\nb = 2", "").await.unwrap_err();
+    assert_eq!(error, "the text does not stand in `f.rs`\nread it again");
+}
+
+#[tokio::test]
+async fn who_has_read_a_part_may_edit_but_not_replace_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("f.rs"), TWICE).unwrap();
+    let tools = Tools::new(folder.path().to_path_buf());
+    tools.run("read_file", &json!({"path": "f.rs", "limit": 1})).await.unwrap();
+    assert_eq!(
+        write(&tools, "x").await.unwrap_err(),
+        "only a part of `f.rs` was read\nchange it with edit_file, or read all of it first"
+    );
+    edit(&tools, "fn a", "fn c").await.unwrap();
+    tools.run("read_file", &json!({"path": "f.rs"})).await.unwrap();
+    tools.run("read_file", &json!({"path": "f.rs", "limit": 1})).await.unwrap();
+    write(&tools, "x").await.unwrap();
+}
+
+#[tokio::test]
+async fn only_the_final_line_end_of_a_new_text_is_dropped_where_the_file_has_none() {
+    let (_folder, tools, path) = read_file("one").await;
+    write(&tools, "a\n\n\n").await.unwrap();
+    assert_eq!(fs::read_to_string(path).unwrap(), "a\n\n");
 }
 
 #[tokio::test]
@@ -94,7 +124,7 @@ async fn a_change_by_someone_else_is_noticed_though_time_and_size_are_the_same()
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     let theirs = TWICE.replace("fn b", "fn c");
     fs::write(&path, &theirs).unwrap();
-    OpenOptions::new().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     let refusal = "`f.rs` has changed since you read it\nsomeone else wrote it, or a command did: read it again";
     assert_eq!(edit(&tools, "fn a", "fn z").await.unwrap_err(), refusal);
     assert_eq!(write(&tools, "x").await.unwrap_err(), refusal);

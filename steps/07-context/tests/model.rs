@@ -82,19 +82,27 @@ async fn a_server_that_is_not_there_is_named() {
 
 #[test]
 fn a_cut_reply_is_an_error_though_it_holds_a_call() {
-    for reason in ["max_tokens", "model_context_window_exceeded"] {
+    for reason in ["max_tokens", "model_context_window_exceeded", "refusal"] {
         let call = json!([{"type": "tool_use", "id": "t", "name": "read_file", "input": {}}]);
         let error = usable(reply(reason, call)).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("the model's reply is cut ({reason})")), "{error}");
+        assert!(error.starts_with(&format!("the model's reply broke off ({reason})")), "{error}");
     }
 }
 
 #[test]
 fn an_empty_reply_is_an_error_that_names_its_stop_reason() {
-    for content in [json!([]), json!([{"type": "text", "text": " \n"}])] {
-        let error = usable(reply("refusal", content)).unwrap_err().to_string();
-        assert!(error.contains("empty, no text and no call (refusal)"), "{error}");
+    let thinking = json!([{"type": "thinking", "thinking": "so", "signature": "s"}]);
+    for content in [json!([]), json!([{"type": "text", "text": " \n"}]), thinking] {
+        let error = usable(reply("end_turn", content)).unwrap_err().to_string();
+        assert!(error.contains("empty, no text and no whole call (end_turn)"), "{error}");
     }
+}
+
+#[test]
+fn a_torn_call_is_not_taken_for_an_answer() {
+    let content = json!([{"type": "text", "text": "I read it."}, {"type": "tool_use", "id": "t"}]);
+    let error = usable(reply("tool_use", content)).unwrap_err().to_string();
+    assert!(error.contains("no whole call (tool_use)"), "{error}");
 }
 
 #[test]

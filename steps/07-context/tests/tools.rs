@@ -65,7 +65,7 @@ async fn a_wrong_argument_is_answered_with_its_name_and_what_is_wanted() {
     assert_eq!(error(&tools, "read_file", json!(["a"])).await, "the arguments must be an object");
     assert_eq!(
         error(&tools, "grep_search", json!({"pattern": "("})).await.lines().next().unwrap(),
-        "`pattern` is no regular expression: regex parse error:"
+        "`pattern` is not a regex: regex parse error:"
     );
 }
 
@@ -95,7 +95,7 @@ async fn what_cannot_be_read_has_an_error_of_its_own() {
     );
     assert_eq!(
         error(&tools, "write_file", json!({"path": "notes/a", "content": ""})).await,
-        "`notes/a` leads through a file as if it were a folder"
+        "`notes/a`: a file stands where that would go\nchoose another path"
     );
 }
 
@@ -131,8 +131,12 @@ async fn a_part_of_a_file_says_how_to_read_on() {
     );
     let rest = json!({"path": "log", "offset": 4});
     assert_eq!(result(&tools, "read_file", rest).await, "four\n");
-    let beyond = json!({"path": "log", "offset": 9});
-    assert_eq!(error(&tools, "read_file", beyond).await, "`log` has only 4 lines");
+    for offset in [5, 9] {
+        assert_eq!(
+            error(&tools, "read_file", json!({"path": "log", "offset": offset})).await,
+            format!("`log` has no line {offset} in its first 20000000 bytes\nbegin further up")
+        );
+    }
 }
 
 #[tokio::test]
@@ -234,7 +238,7 @@ async fn run_shell_works_in_the_project_and_keeps_its_time() {
 async fn a_walk_that_takes_too_long_ends_and_says_so() {
     let (_folder, mut tools) = project(&[("a", "lamp")]);
     tools.search_time = Duration::ZERO;
-    let note = "[stopped after 0ns, not all was looked at; use `path` or `glob`]";
+    let note = "[stopped after 0ns: not all was seen; use `path` or `glob`]";
     assert!(result(&tools, "list_files", json!({})).await.ends_with(note));
     assert_eq!(
         result(&tools, "grep_search", json!({"pattern": "lamp"})).await,

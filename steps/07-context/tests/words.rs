@@ -178,8 +178,8 @@ fn endless_nesting_is_unclear_and_does_not_end_the_program() {
 #[test]
 fn a_command_is_taken_apart() {
     let script = read_script("LANG=C sort -u \"$x\" < list >> \"a b\" 2>&1 # done");
-    let command = &script.commands[0];
-    assert_eq!(command.assignments, ["LANG=C"]);
+    assert_eq!(script.commands[0].words, ["LANG=C"]);
+    let command = &script.commands[1];
     assert_eq!(command.words, ["sort".to_string(), "-u".to_string(), HOLE.to_string()]);
     assert_eq!(
         (&command.reads[..], &command.writes[..]),
