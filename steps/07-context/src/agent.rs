@@ -100,12 +100,12 @@ impl Agent {
     /// Results join the history, after room was made for them.
     async fn take_in(&mut self, mut results: Vec<Block>) -> Result<()> {
         let incoming = self.context.incoming(&self.session.messages, &results);
-        let room = self.make_room(incoming).await;
+        // What fails here is tried again before the next request. A call that stays without its
+        // result would spoil the session.
+        let _ = self.make_room(incoming).await;
         let report = self.context.admit(&self.session.messages, &mut results);
         report.iter().for_each(|report| screen::notes(report));
-        // Whatever happened meanwhile: a call without its result would spoil the session.
-        self.session.push(Message { role: Role::User, content: results })?;
-        room
+        self.session.push(Message { role: Role::User, content: results })
     }
 
     /// Makes the history shorter, and has it summed up where that is not enough. `incoming` tokens
@@ -161,8 +161,8 @@ impl Agent {
         };
         let messages = prompt::with_marks(&self.session.messages)?;
         let reply = self.listen(&messages, &mut hand_out).await?;
-        let (tokens, cached) =
-            (reply.usage.all_input(), reply.usage.input_tokens < reply.usage.all_input());
+        let tokens = reply.usage.all_input();
+        let cached = reply.usage.input_tokens < tokens;
         self.context.measure(&self.session.messages, tokens, cached, asked_at);
         screen::fills(tokens, self.context.usable(), DUE);
         if was_interrupted(&self.interrupts) {
