@@ -130,3 +130,7 @@ fn request(history: &[Message]) -> Vec<Message> {
 #[cfg(test)]
 #[path = "../tests/compaction.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "../tests/histories.rs"]
+mod histories;

@@ -261,9 +261,10 @@ impl Context {
         };
         let (head, tail) = (boundary(text, size / 3 * 2), boundary(text, text.len() - size / 3));
         let (head, between, tail) = (&text[..head], tail - head, &text[tail..]);
-        let (seen, lines) = (head.lines().count(), text.lines().count());
+        let (first, lines) = (head.lines().count(), text.lines().count());
+        let last = lines + 1 - tail.lines().count();
         *text = format!(
-            "{head}\n[{between} bytes left out in lines {seen} to {lines}; {place}]\n{tail}"
+            "{head}\n[{between} bytes left out in lines {first} to {last}; {place}]\n{tail}"
         );
         true
     }
