@@ -136,8 +136,8 @@ fn a_session_goes_on_in_another_process_and_its_cost_is_known() {
 #[test]
 fn a_call_is_on_disk_before_it_runs() {
     let stage = Stage::with(
-        "[[main]]\nuser = \"Go.\"\n[[main]]\n\
-         call.run_shell.command = \"grep -c toolu_main_0001_1 .loopwright/projects/*/*.jsonl\"\n\
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"grep -c toolu_main_0001_1 .loopwright/projects/*/*.jsonl\"\n\
          returns = \"exit code 0\"\n[[main]]\nsay = \"It is.\"\n",
     );
     let (code, output) = stage.piped(&["-p", "Go."], "");
@@ -150,9 +150,12 @@ mod on_a_terminal {
     use super::*;
     use rexpect::session::{PtySession, spawn_command};
 
+    /// Of `you ▸ `: what comes is read byte by byte.
+    const PROMPT: &str = "you ";
+
     fn terminal(stage: &Stage) -> PtySession {
         let mut program = spawn_command(stage.program(&[]), Some(20_000)).unwrap();
-        program.exp_string("you ▸ ").unwrap();
+        program.exp_string(PROMPT).unwrap();
         program
     }
 
@@ -164,14 +167,15 @@ mod on_a_terminal {
         // Typed wrongly, and mended: back over the `?`, the `z` deleted, an `s` in its place.
         program.send_line(&format!("How many lampz?{left}{delete}s")).unwrap();
         program.exp_string("Two lamps.").unwrap();
-        program.exp_string("you ▸ ").unwrap();
-        program.send_line(&format!("{up}{up}{up}\x05 / \x15And bells?")).unwrap();
+        program.exp_string(PROMPT).unwrap();
+        program.send_line("And bells?").unwrap();
         program.exp_string("One bell.").unwrap();
-        program.exp_string("you ▸ ").unwrap();
+        program.exp_string(PROMPT).unwrap();
         // Twice up: the first question again, which the scene does not know a second time.
         program.send(&format!("{up}{up}")).unwrap();
         program.flush().unwrap();
         program.exp_string("How many lamps?").unwrap();
+        // Ctrl+U empties the line.
         program.send_line("\x15/exit").unwrap();
         program.exp_eof().unwrap();
         assert_eq!(stage.asked(), ["How many lamps?", "And bells?"]);
@@ -185,8 +189,10 @@ mod on_a_terminal {
         let stage = Stage::with(TWO_QUESTIONS);
         let mut program = terminal(&stage);
         program.send("never sent").unwrap();
+        program.flush().unwrap();
+        program.exp_char('s').unwrap();
         program.send_control('c').unwrap();
-        program.exp_string("you ▸ ").unwrap();
+        program.exp_string(PROMPT).unwrap();
         program.send_control('d').unwrap();
         program.exp_eof().unwrap();
         assert_eq!(stage.asked(), Vec::<String>::new());
@@ -198,7 +204,7 @@ mod on_a_terminal {
         let mut program = terminal(&stage);
         program.send_line("This the scene does not know.").unwrap();
         program.exp_string("the model answered 400").unwrap();
-        program.exp_string("you ▸ ").unwrap();
+        program.exp_string(PROMPT).unwrap();
         program.send_line("/exit").unwrap();
         program.exp_eof().unwrap();
     }

@@ -208,3 +208,7 @@ fn show_cache(usage: &Usage) {
         screen::notes(&format!("cache: {read} tokens read, {written} written"));
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/agent.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! The program as a whole, before a scripted model, on a terminal of its own: the question, and the
+//! three ways to answer it.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::Command;
+
+use mock_server::{Options, Scene, ScriptedModel, Values};
+use rexpect::session::{PtySession, spawn_command};
+use tempfile::TempDir;
+
+struct Stage {
+    runtime: tokio::runtime::Runtime,
+    model: ScriptedModel,
+    rooms: TempDir,
+}
+
+impl Stage {
+    fn with(lines: &str) -> Self {
+        let text =
+            format!("title = \"t\"\nproves = \"requests\"\n{lines}\n[verify]\nrequests = 1\n");
+        let scene = Scene::parse(&text, Path::new("scene.toml")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let values = Values::draw(&scene, 1);
+        let options = Options { port: 0, values, pace: None, events: None, rooms: Vec::new() };
+        let model = runtime.block_on(ScriptedModel::start(scene, options)).unwrap();
+        Self { runtime, model, rooms: tempfile::tempdir().unwrap() }
+    }
+
+    fn terminal(&self) -> PtySession {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_step06"));
+        command.current_dir(self.rooms.path());
+        for name in ["HOME", "USERPROFILE"] {
+            command.env(name, self.rooms.path());
+        }
+        command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", self.model.url());
+        command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+        command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1").env("TERM", "xterm");
+        let mut program = spawn_command(command, Some(20_000)).unwrap();
+        program.exp_string("you ▸ ").unwrap();
+        program
+    }
+
+    /// The session goes on, and the model had nothing to refuse.
+    fn goes_on(&self, mut program: PtySession) -> String {
+        program.send_line("And now?").unwrap();
+        program.exp_string("All is well.").unwrap();
+        program.exp_string("you ▸ ").unwrap();
+        program.send_control('d').unwrap();
+        program.exp_eof().unwrap();
+        assert_eq!(self.model.faults(), []);
+        self.model.journal().last().unwrap().request["messages"].to_string()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.runtime.block_on(tokio::task::yield_now());
+    }
+}
+
+const AND_NOW: &str = "
+[[main]]
+user = \"And now?\"
+[[main]]
+say = \"All is well.\"
+";
+
+/// A call that is asked about, and what the user does then.
+fn asked(answer: impl FnOnce(&mut PtySession)) -> (String, bool) {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"touch here\"\n[[main]]\nsay = \"So be it.\"\n{AND_NOW}"
+    ));
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    program.exp_string("no rule allows `touch here`").unwrap();
+    program.exp_string("[y/n/a] ").unwrap();
+    answer(&mut program);
+    program.exp_string("So be it.").unwrap();
+    program.exp_string("you ▸ ").unwrap();
+    let messages = stage.goes_on(program);
+    (messages, stage.rooms.path().join("here").exists())
+}
+
+#[test]
+fn yes_on_a_terminal_runs_the_command() {
+    let (_, is_there) = asked(|program| _ = program.send_line("y").unwrap());
+    assert!(is_there);
+}
+
+#[test]
+fn no_on_a_terminal_goes_back_to_the_model() {
+    let (messages, is_there) = asked(|program| _ = program.send_line("n").unwrap());
+    assert!(messages.contains("the user said no") && !is_there, "{messages}");
+}
+
+#[test]
+fn ctrl_c_at_the_question_is_no() {
+    let (messages, is_there) = asked(|program| program.send_control('c').unwrap());
+    assert!(messages.contains("the user said no") && !is_there, "{messages}");
+}
+
+#[test]
+fn the_end_of_the_input_at_the_question_is_no_and_the_end() {
+    let stage = Stage::with(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"touch here\"\n[[main]]\nsay = \"So be it.\"\n",
+    );
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    program.exp_string("[y/n/a] ").unwrap();
+    program.send_control('d').unwrap();
+    program.exp_string("So be it.").unwrap();
+    assert!(!stage.rooms.path().join("here").exists());
+}
