@@ -158,13 +158,13 @@ fn broken(error: reqwest::Error) -> Failure {
 
 /// What the server says with a status that is no success.
 async fn refusal(response: Response) -> Failure {
-    let status = response.status();
+    let status = response.status().as_u16();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let wait = retry_after(header("retry-after-ms"), header("retry-after"));
     let should_retry = header("x-should-retry").and_then(|value| value.parse().ok());
     let body = response.text().await.unwrap_or_default();
     let says = format!("the model answered {status}: {}", gist(&body));
-    Failure { says, passes: passes(status.as_u16(), should_retry), wait }
+    Failure { says, passes: passes(status, should_retry), wait }
 }
 
 /// Any byte that differs from client to client.

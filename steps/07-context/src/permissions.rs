@@ -254,8 +254,8 @@ fn acts_of_line(line: &str) -> Vec<Act> {
         }
         // A rule about a file also covers a command that names the file.
         let tools = if is_safe(&command.words) { READERS } else { EITHER };
-        acts.extend(command.words[1..].iter().map(|word| Act::File(tools, word.clone())));
-        acts.push(Act::Run(command.words));
+        acts.push(Act::Run(command.words.clone()));
+        acts.extend(command.words.into_iter().skip(1).map(|word| Act::File(tools, word)));
     }
     acts
 }

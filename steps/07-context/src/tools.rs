@@ -207,7 +207,8 @@ impl Tools {
         started: Instant,
     ) -> Result<impl Iterator<Item = PathBuf> + use<>> {
         let name = input["path"].as_str().unwrap_or(".");
-        let path = self.root.join(name);
+        // Without `.`, which a glob such as `src/*.rs` would not match.
+        let path: PathBuf = self.root.join(name).components().collect();
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
         let mut globs = OverrideBuilder::new(&self.root);
         let glob = input["glob"].as_str().unwrap_or("**");

@@ -200,7 +200,7 @@ fn rules_of_user_and_project_hold_together_and_the_projects_mode_wins() {
 fn a_bad_file_or_rule_is_an_error_that_names_both() {
     let cases = [
         ("not json", "line 1"),
-        (r#"{"permissions": {"denny": []}}"#, "denny"),
+        (r#"{"permissions": {"denny": ["run_shell"]}}"#, "denny"),
         (r#"{"permissions": {"defaultMode": "bypas"}}"#, "bypas"),
         (r#"{"permissions": {"deny": "run_shell"}}"#, "sequence"),
         (r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#, "the deny rule `Bash(rm *)`"),

@@ -428,3 +428,18 @@ fn usage_from_any_server_is_read_and_never_overflows() {
     most.add(&most.clone());
     assert_eq!((most.all_input(), most.output_tokens), (6 << 40, 2 << 40));
 }
+
+#[test]
+fn a_compacted_session_is_resumed_as_it_was_and_its_file_keeps_the_originals() {
+    let place = Place::new();
+    let mut session = place.start(&a_whole_history());
+    session.messages = vec![user(vec![text("the first words"), text("what has happened since")])];
+    session.compacted().unwrap();
+    session.push(model(vec![text("and on")])).unwrap();
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!((back.messages.len(), notes.len()), (2, 1));
+    assert_eq!(back.messages, session.messages);
+    let file = fs::read_to_string(session.path().unwrap()).unwrap();
+    let first = serde_json::to_string(&a_whole_history()[1].content).unwrap();
+    assert!(file.contains(&first), "{file}");
+}

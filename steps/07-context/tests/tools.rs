@@ -195,6 +195,7 @@ async fn ignored_and_hidden_files_are_neither_listed_nor_searched() {
         "matching lines: 1, files: 1\nsrc/a.rs:1:lamp"
     );
     assert_eq!(result(&tools, "list_files", json!({"path": "src"})).await, "src/a.rs");
+    assert_eq!(result(&tools, "list_files", json!({"glob": "src/*.rs"})).await, "src/a.rs");
     assert_eq!(
         result(&tools, "list_files", json!({"glob": "*.py"})).await,
         "[no files; hidden and ignored ones are not listed]"
