@@ -246,5 +246,9 @@ fn show_cache(usage: &Usage) {
 }
 
 #[cfg(test)]
+#[path = "../tests/agent.rs"]
+mod tests;
+
+#[cfg(test)]
 #[path = "../tests/permit.rs"]
 mod permit_tests;

@@ -9,6 +9,9 @@ use mock_server::{Options, Scene, ScriptedModel, Values};
 use rexpect::session::{PtySession, spawn_command};
 use tempfile::TempDir;
 
+/// Of `you ▸ `: what comes is read byte by byte.
+const PROMPT: &str = "you ";
+
 struct Stage {
     runtime: tokio::runtime::Runtime,
     model: ScriptedModel,
@@ -37,7 +40,7 @@ impl Stage {
         command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
         command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1").env("TERM", "xterm");
         let mut program = spawn_command(command, Some(20_000)).unwrap();
-        program.exp_string("you ▸ ").unwrap();
+        program.exp_string(PROMPT).unwrap();
         program
     }
 
@@ -45,7 +48,7 @@ impl Stage {
     fn goes_on(&self, mut program: PtySession) -> String {
         program.send_line("And now?").unwrap();
         program.exp_string("All is well.").unwrap();
-        program.exp_string("you ▸ ").unwrap();
+        program.exp_string(PROMPT).unwrap();
         program.send_control('d').unwrap();
         program.exp_eof().unwrap();
         assert_eq!(self.model.faults(), []);
@@ -78,7 +81,7 @@ fn asked(answer: impl FnOnce(&mut PtySession)) -> (String, bool) {
     program.exp_string("[y/n/a] ").unwrap();
     answer(&mut program);
     program.exp_string("So be it.").unwrap();
-    program.exp_string("you ▸ ").unwrap();
+    program.exp_string(PROMPT).unwrap();
     let messages = stage.goes_on(program);
     (messages, stage.rooms.path().join("here").exists())
 }
