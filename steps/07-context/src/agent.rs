@@ -86,11 +86,11 @@ impl Agent {
                 self.session.push(reply.clone())?;
             }
             let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
-            let is_over = results.is_empty() || was_interrupted(&self.interrupts);
-            if !results.is_empty() {
+            let is_answer = results.is_empty();
+            if !is_answer {
                 self.take_in(results).await?;
             }
-            if is_over {
+            if is_answer || was_interrupted(&self.interrupts) {
                 return Ok(());
             }
         }
@@ -102,7 +102,9 @@ impl Agent {
         let incoming = self.context.incoming(&self.session.messages, &results);
         // What fails here is tried again before the next request. A call that stays without its
         // result would spoil the session.
-        let _ = self.make_room(incoming).await;
+        if !was_interrupted(&self.interrupts) {
+            let _ = self.make_room(incoming).await;
+        }
         let report = self.context.admit(&self.session.messages, &mut results);
         report.iter().for_each(|report| screen::notes(report));
         self.session.push(Message { role: Role::User, content: results })
@@ -120,6 +122,7 @@ impl Agent {
             let reply = self.listen(&prompt::with_marks(&plan.request)?, &mut |_| {}).await;
             let reply = reply.context("there is no summary")?;
             if was_interrupted(&self.interrupts) {
+                screen::notes("interrupted");
                 break;
             }
             // One that is cut or empty is as good as none.
@@ -142,7 +145,6 @@ impl Agent {
     async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<Message> {
         self.make_room(incoming).await?;
         if was_interrupted(&self.interrupts) {
-            screen::notes("interrupted");
             return Ok(Message { role: Role::Assistant, content: Vec::new() });
         }
         let tokens = self.context.tokens(&self.session.messages);
@@ -327,6 +329,10 @@ fn show_cache(usage: &Usage) {
         screen::notes(&format!("cache: {read} tokens read, {written} written"));
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/agent.rs"]
+mod tests;
 
 #[cfg(test)]
 #[path = "../tests/permit.rs"]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use lesson::screen;
-use reqwest::Response;
+use reqwest::{ClientBuilder, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ impl Model {
     pub fn from_env() -> Result<Self> {
         let variable = |name| std::env::var(name).with_context(|| format!("{name} is not set"));
         Ok(Self {
-            http: reqwest::Client::builder().read_timeout(LONGEST_SILENCE).build()?,
+            http: patient(reqwest::Client::builder(), LONGEST_SILENCE).build()?,
             url: format!("{}/v1/messages", variable("ANTHROPIC_BASE_URL")?.trim_end_matches('/')),
             key: variable("ANTHROPIC_API_KEY")?,
             name: variable("ANTHROPIC_MODEL")?,
@@ -150,6 +150,11 @@ impl Model {
         }
         Ok(())
     }
+}
+
+/// Gives a connection up when no byte comes for so long, and not when all of it takes longer.
+fn patient(client: ClientBuilder, longest_silence: Duration) -> ClientBuilder {
+    client.read_timeout(longest_silence)
 }
 
 fn broken(error: reqwest::Error) -> Failure {

@@ -148,8 +148,8 @@ fn create_in(folder: &Path, now: SystemTime) -> Result<(PathBuf, File)> {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let second = since.as_secs() % 86_400;
     let time = (second / 3600) * 10_000 + (second / 60 % 60) * 100 + second % 60;
-    let (day, part, process) = (prompt::date(now), since.subsec_millis(), std::process::id());
-    let path = folder.join(format!("{day}-{time:06}-{part:03}-{process}.jsonl"));
+    let (day, part, process) = (prompt::date(now), since.subsec_micros(), std::process::id());
+    let path = folder.join(format!("{day}-{time:06}-{part:06}-{process}.jsonl"));
     let cannot = || format!("the session {} cannot be made", path.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let file = File::options().append(true).create_new(true).open(&path).with_context(cannot)?;

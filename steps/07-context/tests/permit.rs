@@ -21,16 +21,16 @@ fn place(rules: Value, answers: &[Option<&str>]) -> Place {
     std::fs::write(path.join("secrets/key.txt"), "lamp = 4711\n").unwrap();
     std::fs::write(path.join("src/lamp.txt"), "lamp = oil\n").unwrap();
     let tools = Arc::new(Tools::load(path, &path.join("home")).unwrap());
-    let (sender, lines) = mpsc::unbounded_channel();
-    answers.iter().for_each(|line| sender.send(line.map(String::from)).unwrap());
-    let (asks, _) = std::sync::mpsc::channel();
-    // The answers are there already, so nobody needs to be asked to read them.
-    let user = Input { is_terminal: false, asks, lines, is_reading: true, interrupts: never() };
-    Place { _folder: folder, tools, user }
+    Place { _folder: folder, tools, user: user(answers) }
 }
 
-fn never() -> Interrupts {
-    watch::channel(()).1
+/// A user whose lines are there already, so that nobody has to read them.
+pub fn user(lines: &[Option<&str>]) -> Input {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    lines.iter().for_each(|line| sender.send(line.map(String::from)).unwrap());
+    let (asks, _) = std::sync::mpsc::channel();
+    let interrupts = watch::channel(()).1;
+    Input { is_terminal: false, asks, lines: receiver, is_reading: true, interrupts }
 }
 
 async fn permitted(place: &mut Place, command: &str) -> Result<(), String> {

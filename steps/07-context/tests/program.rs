@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use mock_server::{Options, Scene, ScriptedModel, Values};
 use tempfile::TempDir;
@@ -16,7 +18,7 @@ struct Stage {
 /// A program that runs, and what it says, line by line.
 struct Running {
     child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
+    lines: mpsc::Receiver<String>,
     said: String,
 }
 
@@ -48,7 +50,11 @@ impl Stage {
         command.env("LOOPWRIGHT_WINDOW", window.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         Running { child, lines, said: String::new() }
     }
 
@@ -72,8 +78,11 @@ impl Running {
     /// Reads on until this stands there.
     fn says(&mut self, wanted: &str) {
         loop {
-            let line = self.lines.next().unwrap_or_else(|| panic!("it ended after {}", self.said));
-            let line = line.unwrap();
+            let line = self.lines.recv_timeout(Duration::from_secs(60));
+            let Ok(line) = line else {
+                let _ = self.child.kill();
+                panic!("no {wanted}, but {}", self.said);
+            };
             self.said += &format!("{line}\n");
             if line.contains(wanted) {
                 return;
@@ -83,18 +92,18 @@ impl Running {
 
     fn ends(&mut self) -> bool {
         drop(self.child.stdin.take());
-        for line in self.lines.by_ref() {
-            self.said += &format!("{}\n", line.unwrap());
+        for line in self.lines.iter() {
+            self.said += &format!("{line}\n");
         }
         self.child.wait().unwrap().success()
     }
 }
 
-/// A result of 10 kB for each of so many calls, and then the answer.
-fn calls(number: usize) -> String {
+/// A result of so many bytes for each of so many calls, and then the answer.
+fn calls(number: usize, bytes: usize) -> String {
     let mut text = "[[main]]\nuser = \"Count the nights\"\n".to_string();
     for _ in 0..number {
-        text += "[[main]]\ncall.run_shell.command = \"yes night | head -c 10000\"\n";
+        text += &format!("[[main]]\ncall.run_shell.command = \"yes night | head -c {bytes}\"\n");
     }
     text + "[[main]]\nsay = \"All are counted.\"\n"
 }
@@ -105,7 +114,7 @@ const PARTS: &str = "[parts]\nsummary = \"Write a summary from which you can go 
 fn a_prompt_that_is_too_long_leads_to_a_compaction_and_a_retry() {
     let summary = "[[summary]]\nsay = \"Some are counted. <<mark>>\"\n".repeat(2);
     let model = "[model]\ncontext_window = 8000\n";
-    let stage = Stage::with(&format!("{model}{PARTS}{}{summary}", calls(3)));
+    let stage = Stage::with(&format!("{model}{PARTS}{}{summary}", calls(3, 10_000)));
     let mut program = stage.start(200_000, &[]);
     program.types("Count the nights");
     program.says("All are counted.");
@@ -131,8 +140,8 @@ fn what_no_summary_makes_fit_is_said_and_not_sent() {
 #[test]
 fn a_useless_summary_is_told_to_the_user_and_not_asked_for_again() {
     let summary = "[[summary]]\nsay = \"Hm.\"\nstop = \"max_tokens\"\n";
-    let stage = Stage::with(&format!("{PARTS}{}{summary}", calls(5)));
-    let mut program = stage.start(24_000, &[]);
+    let stage = Stage::with(&format!("{PARTS}{}{summary}", calls(6, 3_900)));
+    let mut program = stage.start(12_000, &[]);
     program.types("Count the nights");
     program.says("All are counted.");
     assert!(program.ends());
@@ -146,9 +155,9 @@ fn a_useless_summary_is_told_to_the_user_and_not_asked_for_again() {
 fn ctrl_c_during_a_summary_leaves_a_session_that_goes_on() {
     let lines = "[[main]]\nuser = \"And now?\"\n[[main]]\nsay = \"All is well.\"\n";
     let summary = "[[summary]]\nsay = \"Some are counted. <<mark>>\"\n".repeat(2);
-    let stage = Stage::with(&format!("{PARTS}{}{lines}{summary}", calls(5)));
+    let stage = Stage::with(&format!("{PARTS}{}{lines}{summary}", calls(6, 3_900)));
     let gate = stage.model.hold("summary", 0, 1).unwrap();
-    let mut program = stage.start(24_000, &[]);
+    let mut program = stage.start(12_000, &[]);
     program.types("Count the nights");
     program.says("a summary is due");
     let id = program.child.id().to_string();

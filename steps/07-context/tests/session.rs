@@ -152,13 +152,13 @@ fn a_project_folder_is_named_after_the_whole_path() {
 #[test]
 fn names_in_order_are_sessions_in_order() {
     let folder = tempfile::tempdir().unwrap();
-    let moment = UNIX_EPOCH + Duration::from_millis(1_798_761_599_999);
+    let moment = UNIX_EPOCH + Duration::from_micros(1_798_761_599_999_999);
     let names = [0, 1].map(|later| {
-        let (path, _) = create_in(folder.path(), moment + Duration::from_millis(later)).unwrap();
+        let (path, _) = create_in(folder.path(), moment + Duration::from_micros(later)).unwrap();
         path.file_stem().unwrap().to_string_lossy().to_string()
     });
     let process = std::process::id();
-    let wanted = ["2026-12-31-235959-999", "2027-01-01-000000-000"];
+    let wanted = ["2026-12-31-235959-999999", "2027-01-01-000000-000000"];
     assert_eq!(names, wanted.map(|name| format!("{name}-{process}")));
     assert_eq!(names_in(folder.path()), names);
 }

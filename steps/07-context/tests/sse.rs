@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use proptest::prelude::*;
 
 use super::*;
@@ -199,26 +197,5 @@ proptest! {
         let stream = lines.concat() + "\n";
         let pieces: Vec<&[u8]> = stream.as_bytes().chunks(chunk).collect();
         prop_assert_eq!(read(&pieces), [event("message", &data)]);
-    }
-}
-
-/// `cargo test --release -- --ignored --nocapture speed_of_the_event_reader`
-#[test]
-#[ignore = "a measurement: prints MB/s"]
-fn speed_of_the_event_reader() {
-    let delta = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of a reply "}}"#;
-    let stream = format!("event: content_block_delta\ndata: {delta}\n\n").repeat(400_000);
-    for chunk in [1, 16, 1_460, 65_536] {
-        let start = Instant::now();
-        let mut reader = EventReader::default();
-        let events: usize =
-            stream.as_bytes().chunks(chunk).map(|piece| reader.feed(piece).unwrap().len()).sum();
-        let seconds = start.elapsed().as_secs_f64();
-        assert_eq!(events, 400_000);
-        println!(
-            "chunks of {chunk:>6} bytes: {:>6.0} MB/s, {:>5.2} million events/s",
-            stream.len() as f64 / seconds / 1e6,
-            events as f64 / seconds / 1e6,
-        );
     }
 }

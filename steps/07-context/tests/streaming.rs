@@ -44,7 +44,11 @@ fn end(reason: &str) -> [Event; 2] {
 }
 
 fn tool() -> Event {
-    start(0, json!({ "type": "tool_use", "id": "toolu_1", "name": "t", "input": {} }))
+    tool_at(0)
+}
+
+fn tool_at(index: u64) -> Event {
+    start(index, json!({ "type": "tool_use", "id": "toolu_1", "name": "t", "input": {} }))
 }
 
 fn call(input: Value) -> Block {
@@ -62,7 +66,7 @@ fn reply(events: &[Event], reason: &str) -> Result<(Reply, Vec<Piece>), Failure>
     for event in [begin()].iter().chain(events).chain(&end(reason)) {
         pieces.extend(assembly.take(event)?);
     }
-    Ok((assembly.finish()?, pieces))
+    Ok((assembly.into_reply(), pieces))
 }
 
 fn content(events: &[Event]) -> Vec<Block> {
@@ -133,12 +137,6 @@ fn a_call_without_arguments_gets_an_empty_object() {
 }
 
 #[test]
-fn arguments_that_came_whole_with_the_start_count() {
-    let whole = json!({ "type": "tool_use", "id": "toolu_1", "name": "t", "input": { "a": 1 } });
-    assert_eq!(content(&[start(0, whole), stop(0)]), [call(json!({ "a": 1 }))]);
-}
-
-#[test]
 fn malformed_arguments_are_kept_as_text_for_an_error_result() {
     for torn in [r#"{"path": "a"#, "[1]", "7", "null", " ", r#"{"a":1}{"#] {
         let blocks = content(&[tool(), json_piece(0, torn), stop(0)]);
@@ -150,13 +148,39 @@ fn malformed_arguments_are_kept_as_text_for_an_error_result() {
 }
 
 #[test]
-fn a_call_that_never_ended_is_not_run_even_if_its_json_is_whole() {
+fn a_call_that_never_ended_is_not_in_the_reply_even_if_its_json_is_whole() {
     for so_far in ["", "{}", r#"{"command":"rm"}"#] {
         let (reply, pieces) = reply(&[tool(), json_piece(0, so_far)], "max_tokens").unwrap();
-        let [Block::ToolUse { input, .. }] = reply.content.as_slice() else { panic!("no call") };
-        assert_eq!(unreadable(input), Some(so_far));
-        assert_eq!(pieces, []);
+        assert_eq!((reply.content, pieces), (vec![], vec![]));
     }
+}
+
+#[test]
+fn thinking_that_never_ended_is_not_in_the_reply_since_it_lacks_its_signature() {
+    let thinking = start(0, json!({ "type": "thinking", "thinking": "so", "signature": "" }));
+    assert_eq!(content(&[thinking]), []);
+}
+
+#[test]
+fn an_empty_text_is_left_out() {
+    let empty = |n| start(n, json!({ "type": "text", "text": " " }));
+    assert_eq!(content(&[empty(0), stop(0), tool_at(1), stop(1), empty(2)]), [call(json!({}))]);
+}
+
+#[test]
+fn what_was_shown_or_handed_out_was_used() {
+    let was_used = |events: &[Event]| {
+        let mut assembly = Assembly::default();
+        for event in events {
+            assembly.take(event).unwrap();
+        }
+        assembly.was_used
+    };
+    let text_block = || start(0, json!({ "type": "text", "text": "" }));
+    assert!(!was_used(&[begin(), text_block(), words(0, "")]));
+    assert!(was_used(&[begin(), text_block(), words(0, "a")]));
+    assert!(!was_used(&[begin(), tool(), json_piece(0, "{}")]));
+    assert!(was_used(&[begin(), tool(), json_piece(0, "{}"), stop(0)]));
 }
 
 #[test]
@@ -222,39 +246,29 @@ fn what_is_not_known_is_passed_over() {
 }
 
 #[test]
-fn what_comes_after_the_end_is_passed_over() {
-    let mut assembly = Assembly::default();
-    for event in end("end_turn") {
-        assert!(!assembly.is_whole());
-        assembly.take(&event).unwrap();
-    }
-    assert!(assembly.is_whole());
-    assert_eq!(assembly.take(&event(json!({ "type": "error" }))), Ok(None));
-}
-
-#[test]
-fn a_stream_that_ends_early_is_broken() {
+fn the_reply_is_whole_when_the_stream_says_so() {
     let mut assembly = Assembly::default();
     for event in [begin(), tool(), stop(0), end("tool_use")[0].clone()] {
         assembly.take(&event).unwrap();
+        assert!(!assembly.is_whole);
     }
-    let failure = assembly.finish().unwrap_err();
-    assert_eq!(failure.to_string(), "the model's reply broke off: it ended without message_stop");
+    assembly.take(&end("tool_use")[1]).unwrap();
+    assert!(assembly.is_whole);
 }
 
 #[test]
-fn an_error_event_is_a_refusal_with_the_status_it_stands_for() {
-    for (kind, status) in [
-        ("overloaded_error", 529),
-        ("api_error", 500),
-        ("rate_limit_error", 429),
-        ("authentication_error", 401),
-        ("invalid_request_error", 400),
-        ("later_error", 400),
+fn an_error_event_is_a_failure_and_some_pass() {
+    for (kind, passes) in [
+        ("overloaded_error", true),
+        ("api_error", true),
+        ("rate_limit_error", true),
+        ("authentication_error", false),
+        ("invalid_request_error", false),
+        ("later_error", false),
     ] {
         let error = json!({ "type": "error", "error": { "type": kind, "message": "No." } });
         let failure = reply(&[event(error)], "end_turn").unwrap_err();
-        assert_eq!(failure.to_string(), format!("the model answered {status}: {kind}: No."));
+        assert_eq!(failure, Failure::new(passes, format!("the model broke off: {kind}: No.")));
     }
 }
 
@@ -263,22 +277,20 @@ fn what_makes_no_sense_is_an_error_and_no_panic() {
     let text_block = || start(0, json!({ "type": "text", "text": "" }));
     let broken = |name: &str| Event { name: name.to_string(), data: "{".to_string() };
     for events in [
-        vec![broken("message_start")],
-        vec![broken("message_delta")],
+        vec![broken("content_block_start")],
+        vec![broken("content_block_delta")],
         vec![stop(0)],
         vec![words(0, "a")],
         vec![text_block(), stop(0), words(0, "a")],
         vec![text_block(), stop(0), stop(0)],
-        vec![text_block(), text_block()],
         vec![start(0, json!(5)), stop(0)],
         vec![start(0, json!(null)), words(0, "a"), stop(0)],
-        vec![start(0, json!({ "type": "tool_use", "name": "t" })), stop(0)],
-        vec![start(0, json!({ "type": "text", "text": 5 })), stop(0)],
         vec![event(json!({ "type": "content_block_start" }))],
         vec![event(json!({ "type": "content_block_delta", "index": -1 }))],
     ] {
         let failure = reply(&events, "end_turn").unwrap_err();
-        assert!(matches!(failure, Failure::Nonsense(_)), "{events:?}: {failure:?}");
+        assert!(failure.says.starts_with("the model sent what makes no sense"), "{events:?}");
+        assert!(!failure.passes);
     }
 }
 
@@ -303,7 +315,7 @@ proptest! {
                 assembly.take(&event).unwrap();
             }
         }
-        prop_assert_eq!(assembly.finish().unwrap().content, vec![call(input)]);
+        prop_assert_eq!(assembly.into_reply().content, vec![call(input)]);
     }
 
     #[test]
@@ -317,71 +329,47 @@ proptest! {
         for kind in order {
             let _ = assembly.take(&kinds[kind]);
         }
-        let _ = assembly.finish();
+        let _ = assembly.into_reply();
     }
 }
 
-fn status(status: u16) -> Failure {
-    Failure::Refused { status, message: String::new(), retry_after: None, should_retry: None }
-}
-
-fn asking(status: u16, retry_after: Option<u64>, should_retry: Option<bool>) -> Failure {
-    let retry_after = retry_after.map(Duration::from_millis);
-    Failure::Refused { status, message: String::new(), retry_after, should_retry }
-}
-
-fn broken() -> Failure {
-    Failure::Broken("reset".to_string())
+fn passing() -> Failure {
+    Failure::new(true, "reset")
 }
 
 #[test]
 fn what_passes_by_itself_is_tried_again_and_what_is_wrong_is_not() {
-    for code in [429, 500, 503, 529] {
-        assert!(wait_before_retry(&status(code), 0, false, 0).is_some(), "{code}");
-    }
-    for code in [400, 401, 402, 403, 404, 413] {
-        assert_eq!(wait_before_retry(&status(code), 0, false, 0), None, "{code}");
-    }
-    for failure in [broken(), Failure::TimedOut(Duration::from_secs(90))] {
-        assert!(wait_before_retry(&failure, 0, false, 0).is_some());
-    }
-    assert_eq!(wait_before_retry(&Failure::Nonsense(String::new()), 0, false, 0), None);
+    assert!([429, 500, 503, 529].into_iter().all(|status| passes(status, None)));
+    assert!(![400, 401, 402, 403, 404, 413].into_iter().any(|status| passes(status, None)));
+    assert!(wait_before_retry(&passing(), 0, 0).is_some());
+    assert_eq!(wait_before_retry(&Failure::new(false, "no"), 0, 0), None);
 }
 
 #[test]
 fn three_times_and_each_wait_is_twice_the_one_before() {
-    let waits = [0, 1, 2, 3, u32::MAX].map(|tried| wait_before_retry(&broken(), tried, false, 0));
+    let waits = [0, 1, 2, 3, u32::MAX].map(|tried| wait_before_retry(&passing(), tried, 0));
     let wait = |milliseconds| Some(Duration::from_millis(milliseconds));
     assert_eq!(waits, [wait(500), wait(1000), wait(2000), None, None]);
 }
 
 #[test]
 fn the_dice_take_at_most_a_quarter_off() {
-    let wait = |dice| wait_before_retry(&broken(), 1, false, dice).unwrap();
+    let wait = |dice| wait_before_retry(&passing(), 1, dice).unwrap();
     assert_eq!(wait(128), Duration::from_millis(875));
     assert!(wait(255) > Duration::from_millis(750) && wait(255) < Duration::from_millis(752));
 }
 
 #[test]
-fn once_text_was_shown_nothing_is_tried_again() {
-    for failure in [broken(), status(529), asking(529, Some(1), Some(true))] {
-        assert_eq!(wait_before_retry(&failure, 0, true, 0), None);
-    }
-}
-
-#[test]
 fn the_server_may_decide_on_all_but_400_and_401() {
-    let is_retried = |failure| wait_before_retry(&failure, 0, false, 0).is_some();
-    assert!(!is_retried(asking(529, Some(5), Some(false))));
-    assert!(is_retried(asking(409, None, Some(true))));
-    assert!(!is_retried(asking(400, Some(5), Some(true))));
-    assert!(!is_retried(asking(401, Some(5), Some(true))));
+    assert!(!passes(529, Some(false)));
+    assert!(passes(409, Some(true)));
+    assert!(!passes(400, Some(true)) && !passes(401, Some(true)));
 }
 
 #[test]
 fn the_wait_that_the_server_asks_for_is_kept_to_the_letter() {
-    let wait = wait_before_retry(&asking(429, Some(7), None), 2, false, 255);
-    assert_eq!(wait, Some(Duration::from_millis(7)));
+    let asking = Failure { wait: Some(Duration::from_millis(7)), ..passing() };
+    assert_eq!(wait_before_retry(&asking, 2, 255), asking.wait);
 }
 
 #[test]
