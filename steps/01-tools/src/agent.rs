@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::message::{Block, Message, Role};
 use crate::model::Model;
-use crate::tools::Tools;
+use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
@@ -64,6 +64,8 @@ impl Agent {
 
 /// What a tool gives, and whether it is an error. The model gets either.
 async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
-    let ended = tools.run(name, input).await;
-    ended.map_or_else(|error| (format!("error: {error:#}"), true), |text| (text, false))
+    match tools.run(name, input).await {
+        Ok(text) => (bounded(text), false),
+        Err(error) => (bounded(format!("error: {error:#}")), true),
+    }
 }

@@ -16,7 +16,7 @@ use crate::message::{Block, Message, Role};
 use crate::model::{Model, Usage};
 use crate::prompt::{self, Prompt};
 use crate::session::Session;
-use crate::tools::Tools;
+use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
@@ -98,8 +98,10 @@ impl Agent {
 
 /// What a tool gives, and whether it is an error. The model gets either.
 async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
-    let ended = tools.run(name, input).await;
-    ended.map_or_else(|error| (format!("error: {error:#}"), true), |text| (text, false))
+    match tools.run(name, input).await {
+        Ok(text) => (bounded(text), false),
+        Err(error) => (bounded(format!("error: {error:#}")), true),
+    }
 }
 
 /// What the cache did for one call. Servers without a cache report nothing.

@@ -86,7 +86,8 @@ fn number(at_least: u64, at_most: u64) -> String {
 /// Where `later` does not go on from `earlier`.
 fn first_change(earlier: &Value, later: &Value) -> Option<String> {
     // As text: two objects are equal whatever the order of their fields, and a cache sees bytes.
-    let differs = |a: &Value, b: &Value| a.to_string() != b.to_string();
+    let bytes = |value: &Value| value.to_string();
+    let differs = |a: &Value, b: &Value| bytes(a) != bytes(b);
     for key in ["tools", "system"] {
         if differs(&earlier[key], &later[key]) {
             return Some(key.to_string());
