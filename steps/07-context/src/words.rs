@@ -85,8 +85,8 @@ impl Lexer<'_> {
     /// An operator of two characters (`&&`) is two separators with an empty command between.
     fn commands(&mut self, end: Option<char>) -> Read<()> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err("it is nested too deep");
+        if self.depth > DEEPEST || end.is_some() && self.chars.peek() == Some(&'(') {
+            return Err("it is nested too deep, or arithmetic");
         }
         loop {
             let mut command = Command::default();
@@ -203,7 +203,6 @@ impl Lexer<'_> {
         };
         word.push(HOLE);
         match c {
-            '(' if self.chars.peek() == Some(&'(') => return Err("arithmetic is not read here"),
             '(' => return self.commands(Some(')')),
             _ => while self.chars.next_if(is_of_name).is_some() {},
         }
