@@ -58,14 +58,6 @@ impl Message {
     }
 }
 
-impl Block {
-    /// A block of a kind that we do know, but lacking what belongs to it: it was read as `Other`.
-    pub fn is_damaged(&self) -> bool {
-        let Self::Other(value) = self else { return false };
-        matches!(value["type"].as_str(), None | Some("text" | "tool_use" | "tool_result"))
-    }
-}
-
 #[cfg(test)]
 #[path = "../tests/message.rs"]
 mod tests;
