@@ -1,9 +1,11 @@
 //! The values of one run: drawn at random from a seed, or captured from what the program sent.
 //!
 //! A text quotes a value as `<<name>>`. A line of a file that is `<<name * text>>` becomes as many
-//! lines of that text as the value says. The same seed gives the same values.
+//! lines of that text as the value says; an argument that is `<<name as number>>` becomes a number.
+//! The same seed gives the same values.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::scene::{Draw, Scene};
 
@@ -55,6 +57,12 @@ impl Values {
         filled
     }
 
+    /// The number that `<<name as number>>` stands for; nothing for other texts and other values.
+    pub fn number(&self, text: &str) -> Option<Value> {
+        let name = text.strip_prefix("<<")?.strip_suffix(" as number>>")?;
+        self.get(name)?.parse::<i64>().ok().map(Value::from)
+    }
+
     /// `fill` for a whole file: lines of the form `<<name * text>>` are repeated, too.
     pub fn fill_file(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
@@ -72,5 +80,21 @@ impl Values {
         let (name, text) = inner.split_once(" * ")?;
         let times: usize = self.get(name)?.parse().ok()?;
         Some(format!("{text}\n").repeat(times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_can_be_a_number() {
+        let mut values = Values::default();
+        values.set("at", "731".to_string());
+        values.set("name", "heron".to_string());
+        assert_eq!(values.number("<<at as number>>"), Some(Value::from(731)));
+        for other in ["<<at>>", "line <<at as number>>", "<<name as number>>", "<<no as number>>"] {
+            assert_eq!(values.number(other), None);
+        }
     }
 }

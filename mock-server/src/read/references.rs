@@ -17,11 +17,12 @@ pub fn is_name(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// The names in `<<name>>` and `<<name * text>>`.
+/// The names in `<<name>>`, `<<name * text>>` and `<<name as number>>`.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split("<<").skip(1).filter_map(|rest| {
         let inner = &rest[..rest.find(">>")?];
         let name = inner.split_once(" * ").map_or(inner, |(name, _)| name);
+        let name = name.strip_suffix(" as number").unwrap_or(name);
         is_name(name).then_some(name)
     })
 }
@@ -215,8 +216,10 @@ fn check_files(scene: &Scene, text: &str, faults: &mut Faults) {
 
 fn check_parts(scene: &Scene, faults: &mut Faults) {
     for rule in &scene.verify {
-        let (Check::Request { part, .. } | Check::CacheRead { part, .. } | Check::Prefix { part }) =
-            &rule.check
+        let (Check::Request { part, .. }
+        | Check::CacheRead { part, .. }
+        | Check::Tokens { part, .. }
+        | Check::Prefix { part }) = &rule.check
         else {
             continue;
         };

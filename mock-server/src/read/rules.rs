@@ -3,7 +3,8 @@
 use super::table::{Entry, Faults, Table};
 use crate::scene::{Check, FileCheck, Moment, Rule, Text, Which};
 
-const KINDS: &str = "answer, requests, file, command, screen, request, cache_read, prefix, order";
+const KINDS: &str =
+    "answer, requests, file, command, screen, request, cache_read, tokens, prefix, order";
 
 pub fn rules(mut table: Table<'_>, faults: &mut Faults) -> Vec<Rule> {
     table.take_rest().into_iter().filter_map(|entry| rule(entry, faults)).collect()
@@ -37,6 +38,7 @@ fn kind(entry: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<
         ("screen", |named, _, faults| Some(Check::Screen(text_of(named, faults)))),
         // Before `request`, which says of what requests it speaks.
         ("cache_read", cache_read),
+        ("tokens", tokens),
         ("request", request),
         ("prefix", prefix),
         ("order", order),
@@ -167,13 +169,29 @@ fn part(table: &mut Table<'_>, faults: &mut Faults) -> String {
 }
 
 fn cache_read(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
+    let at = named.at;
     let (at_least, at_most) = range(named, faults)?;
+    let (which, part) = of_which_request(at, table, faults)?;
+    Some(Check::CacheRead { which, part, at_least, at_most })
+}
+
+fn tokens(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
+    let at = named.at;
+    let (at_least, at_most) = range(named, faults)?;
+    let (which, part) = of_which_request(at, table, faults)?;
+    Some(Check::Tokens { which, part, at_least, at_most })
+}
+
+fn of_which_request(
+    at: usize,
+    table: &mut Table<'_>,
+    faults: &mut Faults,
+) -> Option<(Which, String)> {
     let Some(of) = table.take("request") else {
-        faults.add(named.at, "say of which request: request = 2, \"last\", \"any\" or \"every\"");
+        faults.add(at, "say of which request: request = 2, \"last\", \"any\" or \"every\"");
         return None;
     };
-    let which = which(of, faults)?;
-    Some(Check::CacheRead { which, part: part(table, faults), at_least, at_most })
+    Some((which(of, faults)?, part(table, faults)))
 }
 
 fn prefix(named: Entry<'_>, _table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {

@@ -1,6 +1,7 @@
 //! What every step shares: the stage, the switches and the screen.
 
 mod begin;
+mod clock;
 pub mod diff;
 mod live;
 pub mod place;
@@ -10,6 +11,8 @@ pub mod stage;
 mod switches;
 
 use std::path::Path;
+
+pub use clock::now;
 
 /// The first line of every step's `main`.
 ///

@@ -1,6 +1,6 @@
 //! The program on the stage: started in the rooms, listened to, ended with all it started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -73,11 +73,17 @@ impl Start<'_> {
             ("LESSON_CLOCK_FILE".into(), clock),
             (mark.into(), run.into()),
         ];
+        pairs.extend(std::env::vars_os().filter(|(name, _)| is_a_setting(name)));
         if self.colour {
             pairs.push(("LESSON_COLOR".into(), "1".into()));
         }
         pairs
     }
+}
+
+/// Settings of the agent itself: a learner sets one for a run, to see what then happens.
+fn is_a_setting(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with("LOOPWRIGHT_")
 }
 
 impl Program {

@@ -54,6 +54,9 @@ impl Evidence<'_> {
             Check::Request { which, part, text } => {
                 self.request(which, part, &filled(text, self.values))
             }
+            Check::Tokens { which, part, at_least, at_most } => {
+                self.tokens(which, part, *at_least, *at_most)
+            }
             Check::CacheRead { which, part, at_least, at_most } => {
                 self.cache_read(which, part, *at_least, *at_most)
             }
@@ -199,6 +202,9 @@ impl Evidence<'_> {
             }
             Check::CacheRead { which, part, at_least, at_most } => {
                 format!("{} {}", named(which, part), cache::says(*at_least, *at_most))
+            }
+            Check::Tokens { which, part, at_least, at_most } => {
+                format!("{} {}", named(which, part), cache::says_tokens(*at_least, *at_most))
             }
             Check::Prefix { part } => cache::says_prefix(part),
             Check::Order(moments) => {

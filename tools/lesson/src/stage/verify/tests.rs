@@ -341,6 +341,28 @@ async fn tokens_read_from_the_cache_are_counted_by_request() {
 }
 
 #[tokio::test]
+async fn all_tokens_of_a_request_are_counted_and_a_refused_one_has_too_many() {
+    let mut story = AfterTheStory::new();
+    let mut first = asked(1, "s", &["a"], 1200);
+    first.reply["usage"]["input_tokens"] = json!(30);
+    story.exchanges = vec![first];
+    let tokens = |which: Which, at_most: u64| {
+        let part = "main".to_string();
+        Check::Tokens { which, part, at_least: 0, at_most }
+    };
+    story.holds(tokens(Which::Every, 1230)).await;
+    let wrong = "request 1 should have at most 1229 tokens, and had 1230";
+    story.fails(tokens(Which::Every, 1229), wrong).await;
+    let mut second = asked(2, "s", &["a", "b"], 0);
+    second.reply = json!({"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}});
+    story.exchanges.push(second);
+    let wrong = "request 2 was refused: prompt is too long: 9 tokens > 8 maximum";
+    story.fails(tokens(Which::Every, 1230), wrong).await;
+    let says = story.judge(tokens(Which::Every, 1230)).await.says;
+    assert_eq!(says, "every request had at most 1230 tokens");
+}
+
+#[tokio::test]
 async fn a_prefix_is_the_whole_request_before_without_its_marks() {
     let mut story = AfterTheStory::new();
     let prefix = || Check::Prefix { part: "main".to_string() };
