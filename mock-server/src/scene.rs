@@ -162,8 +162,10 @@ pub enum StageAction {
     },
     /// The program is started again with these arguments.
     Restart(Vec<String>),
-    /// Ctrl+C.
+    /// Ctrl+C, at once.
     Interrupt,
+    /// Ctrl+C as soon as this text stands on the screen.
+    InterruptAt(String),
     /// The program's clock is moved on.
     Clock(Duration),
 }
@@ -213,6 +215,11 @@ pub enum Check {
     Screen(Text),
     /// The bodies of requests that the model received.
     Request { which: Which, part: String, text: Text },
+    /// Input tokens that requests read from the cache.
+    CacheRead { which: Which, part: String, at_least: u64, at_most: u64 },
+    /// Every request of this part begins with the one before it: the same tools, the same system
+    /// prompt, and its messages first. (Cache marks are no part of that.)
+    Prefix { part: String },
     /// Events in this order; see `Moment`.
     Order(Vec<Moment>),
 }

@@ -161,6 +161,7 @@ fn stage(mut table: Table<'_>, faults: &mut Faults) -> Vec<StageAction> {
                 entry.only_true(faults);
                 Some(StageAction::Kill)
             }
+            "interrupt" if entry.is_text() => entry.text(faults).map(StageAction::InterruptAt),
             "interrupt" => {
                 entry.only_true(faults);
                 Some(StageAction::Interrupt)

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::table::Faults;
-use crate::scene::{Line, LineKind, Part, Reply, Scene};
+use crate::scene::{Check, Line, LineKind, Part, Reply, Scene};
 
 /// Whether this can be the name of a value.
 pub fn is_name(text: &str) -> bool {
@@ -215,7 +215,11 @@ fn check_files(scene: &Scene, text: &str, faults: &mut Faults) {
 
 fn check_parts(scene: &Scene, faults: &mut Faults) {
     for rule in &scene.verify {
-        let crate::scene::Check::Request { part, .. } = &rule.check else { continue };
+        let (Check::Request { part, .. } | Check::CacheRead { part, .. } | Check::Prefix { part }) =
+            &rule.check
+        else {
+            continue;
+        };
         if !scene.parts.iter().any(|known| known.name == *part) {
             faults.add_at_line(rule.at, format!("there is no part `{part}`"));
         }

@@ -3,7 +3,7 @@
 use super::table::{Entry, Faults, Table};
 use crate::scene::{Check, FileCheck, Moment, Rule, Text, Which};
 
-const KINDS: &str = "answer, requests, file, command, screen, request, order";
+const KINDS: &str = "answer, requests, file, command, screen, request, cache_read, prefix, order";
 
 pub fn rules(mut table: Table<'_>, faults: &mut Faults) -> Vec<Rule> {
     table.take_rest().into_iter().filter_map(|entry| rule(entry, faults)).collect()
@@ -35,7 +35,10 @@ fn kind(entry: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<
         ("file", file as fn(Entry<'_>, &mut Table<'_>, &mut Faults) -> Option<Check>),
         ("command", command),
         ("screen", |named, _, faults| Some(Check::Screen(text_of(named, faults)))),
+        // Before `request`, which says of what requests it speaks.
+        ("cache_read", cache_read),
         ("request", request),
+        ("prefix", prefix),
         ("order", order),
         ("answer", |named, _, faults| Some(Check::Answer(text_of(named, faults)))),
         ("requests", |named, _, faults| requests(named, faults)),
@@ -46,7 +49,10 @@ fn kind(entry: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<
     }
     match entry.key {
         "answer" => Some(Check::Answer(text(table, faults))),
-        "requests" => Some(at_least_at_most(table, faults)),
+        "requests" => {
+            let (at_least, at_most) = at_least_at_most(table, faults);
+            Some(Check::Requests { at_least, at_most })
+        }
         _ => {
             faults.add(entry.at, format!("`{}` names nothing to look at: {KINDS}", entry.key));
             None
@@ -83,26 +89,28 @@ fn text(table: &mut Table<'_>, faults: &mut Faults) -> Text {
 }
 
 fn requests(entry: Entry<'_>, faults: &mut Faults) -> Option<Check> {
-    if entry.is_table() {
-        let mut table = entry.table(faults)?;
-        let check = at_least_at_most(&mut table, faults);
-        table.finish("at_least, at_most", faults);
-        return Some(check);
-    }
-    let number = entry.whole(faults)?;
-    Some(Check::Requests { at_least: number, at_most: number })
+    range(entry, faults).map(|(at_least, at_most)| Check::Requests { at_least, at_most })
 }
 
-fn at_least_at_most(table: &mut Table<'_>, faults: &mut Faults) -> Check {
+/// A number, or `{ at_least, at_most }`.
+fn range(entry: Entry<'_>, faults: &mut Faults) -> Option<(u64, u64)> {
+    if entry.is_table() {
+        let mut table = entry.table(faults)?;
+        let range = at_least_at_most(&mut table, faults);
+        table.finish("at_least, at_most", faults);
+        return Some(range);
+    }
+    let number = entry.whole(faults)?;
+    Some((number, number))
+}
+
+fn at_least_at_most(table: &mut Table<'_>, faults: &mut Faults) -> (u64, u64) {
     let at_least = table.whole("at_least", faults).unwrap_or(0);
     let at_most = table.whole("at_most", faults).unwrap_or(u64::MAX);
     if at_least > at_most || (at_least == 0 && at_most == u64::MAX) {
-        faults.add(
-            table.at,
-            "this number of requests cannot fail or cannot hold: give at_least, at_most",
-        );
+        faults.add(table.at, "this number cannot fail or cannot hold: give at_least, at_most");
     }
-    Check::Requests { at_least, at_most }
+    (at_least, at_most)
 }
 
 fn file(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
@@ -149,6 +157,30 @@ fn command(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Opti
 }
 
 fn request(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
+    let which = which(named, faults)?;
+    let part = part(table, faults);
+    Some(Check::Request { which, part, text: text(table, faults) })
+}
+
+fn part(table: &mut Table<'_>, faults: &mut Faults) -> String {
+    table.text("part", faults).unwrap_or_else(|| "main".into())
+}
+
+fn cache_read(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
+    let (at_least, at_most) = range(named, faults)?;
+    let Some(of) = table.take("request") else {
+        faults.add(named.at, "say of which request: request = 2, \"last\", \"any\" or \"every\"");
+        return None;
+    };
+    let which = which(of, faults)?;
+    Some(Check::CacheRead { which, part: part(table, faults), at_least, at_most })
+}
+
+fn prefix(named: Entry<'_>, _table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
+    Some(Check::Prefix { part: named.text(faults)? })
+}
+
+fn which(named: Entry<'_>, faults: &mut Faults) -> Option<Which> {
     let which = if named.is_whole() {
         Which::Number(named.whole(faults)? as usize)
     } else {
@@ -166,8 +198,7 @@ fn request(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Opti
     if which == Which::Number(0) {
         faults.add(named.at, "requests are counted from 1");
     }
-    let part = table.text("part", faults).unwrap_or_else(|| "main".into());
-    Some(Check::Request { which, part, text: text(table, faults) })
+    Some(which)
 }
 
 fn order(named: Entry<'_>, _table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {

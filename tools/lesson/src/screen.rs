@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock};
 use serde_json::Value;
 
 pub use paint::{Ink, Paint, Wrapper};
-pub use text::{fitted, only_colours, plain, visible, width};
+pub use text::{count, fitted, only_colours, plain, visible, width};
 
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 5;
@@ -44,6 +44,11 @@ pub fn says_end() {
 /// A tool call with its arguments, on one line.
 pub fn calls(tool: &str, input: &Value) {
     write(&paint().calls(tool, input));
+}
+
+/// Before a result that does not follow its call at once: which call it answers.
+pub fn answers(tool: &str, input: &Value) {
+    write(&paint().answers(tool, input));
 }
 
 /// A tool's result: at most five lines, and how many more there are. The model gets all.

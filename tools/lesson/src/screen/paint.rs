@@ -53,11 +53,20 @@ impl Paint {
 
     /// `→ read_file  src/main.rs`
     pub fn calls(&self, tool: &str, input: &Value) -> String {
+        self.call(self.ink(Ink::Tool, "→"), tool, input)
+    }
+
+    /// `← read_file  src/main.rs`
+    pub fn answers(&self, tool: &str, input: &Value) -> String {
+        self.call(self.ink(Ink::Dim, "←"), tool, input)
+    }
+
+    fn call(&self, arrow: String, tool: &str, input: &Value) -> String {
         let tool = one_line(tool);
         let room = self.width.saturating_sub(6 + width(&tool));
         let arguments = fitted(&arguments(input), room);
-        let line = format!("{} {}", self.ink(Ink::Tool, "→"), self.ink(Ink::Bold, &tool));
-        format!("  {line}{}{arguments}\n", if arguments.is_empty() { "" } else { "  " })
+        let gap = if arguments.is_empty() { "" } else { "  " };
+        format!("  {arrow} {}{gap}{arguments}\n", self.ink(Ink::Bold, &tool))
     }
 
     /// At most five lines of a result, each cut to the width, and how many more there are.
@@ -258,6 +267,7 @@ mod tests {
         assert_eq!(line, "  → edit_file  src/watch.rs  old_text=a⏎b  times=2\n");
         assert_eq!(NARROW.calls("edit_file", &input), "  → edit_file  src/watc…\n");
         assert_eq!(PLAIN.calls("list_files", &json!({})), "  → list_files\n");
+        assert_eq!(PLAIN.answers("read_file", &json!({"path": "a"})), "  ← read_file  a\n");
     }
 
     #[test]

@@ -5,6 +5,19 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// A number for people: `3,210`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Columns of a text without control characters.
 pub fn width(text: &str) -> usize {
     text.width()
@@ -103,6 +116,14 @@ fn colour_length(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(
+            [0, 999, 1_000, 3_210, 1_234_567].map(count).join(" "),
+            "0 999 1,000 3,210 1,234,567"
+        );
+    }
 
     #[test]
     fn control_characters_are_made_visible() {

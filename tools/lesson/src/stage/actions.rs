@@ -24,15 +24,17 @@ pub fn remove(rooms: &Rooms, path: &str) -> Result<()> {
     removed.with_context(|| format!("removing {path}"))
 }
 
-/// Cuts the last bytes off a file, as a crash while writing does.
-pub fn cut(rooms: &Rooms, pattern: &str, bytes: u64) -> Result<()> {
-    let file = rooms.find_one(pattern)?;
+/// Cuts the last bytes off a file, as a crash while writing does. False where there is none: an
+/// earlier step does not write it yet.
+pub fn cut(rooms: &Rooms, pattern: &str, bytes: u64) -> Result<bool> {
+    let Some(file) = rooms.find_one(pattern)? else { return Ok(false) };
     let cutting = || -> std::io::Result<()> {
         let open = fs::OpenOptions::new().write(true).open(&file)?;
         let length = open.metadata()?.len();
         open.set_len(length.saturating_sub(bytes))
     };
-    cutting().with_context(|| format!("cutting {bytes} bytes off {}", file.display()))
+    cutting().with_context(|| format!("cutting {bytes} bytes off {}", file.display()))?;
+    Ok(true)
 }
 
 /// Moves the program's clock on: the file holds the seconds to add to the real time.
@@ -63,7 +65,8 @@ mod tests {
         let read =
             |path: &str| fs::read_to_string(rooms.find(path).expect("inside")).expect("read");
         assert_eq!(read("notes/new.txt"), "port 7");
-        cut(&rooms, "*.jsonl", 3).expect("cut");
+        assert!(cut(&rooms, "*.jsonl", 3).expect("cut"));
+        assert!(!cut(&rooms, "*.json", 3).expect("nothing to cut"));
         assert_eq!(read("log.jsonl"), "one\nt");
         remove(&rooms, "log.jsonl").expect("removed");
         assert!(remove(&rooms, "log.jsonl").is_err());

@@ -7,11 +7,24 @@ use super::actions;
 use super::ending::Ending;
 use super::run::Run;
 
+/// A Ctrl+C that waits for a text on the screen.
+pub struct InterruptAt {
+    text: String,
+    /// Only what is written after this many bytes counts.
+    from: usize,
+    request: usize,
+}
+
 impl Run<'_> {
     pub(super) async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
         let rooms = self.start.rooms;
         let values = self.values();
         let told = match action {
+            StageAction::InterruptAt(text) => {
+                let from = self.transcript.text.len();
+                self.interrupt_at = Some(InterruptAt { text: values.fill(text), from, request });
+                return Ok(());
+            }
             StageAction::Write { path, text } => {
                 actions::write(rooms, &values.fill(path), text, &values)?;
                 format!("someone else writes {}", values.fill(path))
@@ -20,10 +33,10 @@ impl Run<'_> {
                 actions::remove(rooms, &values.fill(path))?;
                 format!("someone else removes {}", values.fill(path))
             }
-            StageAction::Cut { path, bytes } => {
-                actions::cut(rooms, path, *bytes)?;
-                format!("the last {bytes} bytes of {path} are lost")
-            }
+            StageAction::Cut { path, bytes } => match actions::cut(rooms, path, *bytes)? {
+                true => format!("the last {bytes} bytes of {path} are lost"),
+                false => format!("there is no {path} that could lose its last bytes"),
+            },
             StageAction::Clock(by) => {
                 actions::advance_clock(&rooms.clock(), *by)?;
                 format!("the clock moves on by {} s", by.as_secs())
@@ -65,6 +78,19 @@ impl Run<'_> {
         self.input_ended = None;
         self.go_on_after(request).await;
         Ok(())
+    }
+
+    /// Ctrl+C, if the screen has come to the text that a scene waits for.
+    pub(super) async fn interrupt_if_due(&mut self) {
+        let Some(at) = &self.interrupt_at else { return };
+        let written = self.transcript.text.get(at.from..).unwrap_or_default();
+        if written.contains(&at.text) {
+            let request = at.request;
+            self.interrupt_at = None;
+            let told = self.show.paint.outside("Ctrl+C");
+            self.show.text(&told).await;
+            self.interrupt(request).await;
+        }
     }
 
     async fn interrupt(&mut self, request: usize) {

@@ -17,8 +17,10 @@ use super::Play;
 use super::ending::{Ending, Interrupted};
 use super::lines::{Hand, QUESTION, Script};
 use super::output::{Entry, Piece, Transcript};
+use super::outside::InterruptAt;
 use super::program::{Program, Start};
 use super::show::Show;
+use super::verify::text::{Layout, position};
 use crate::process;
 
 /// How long a program may take to end when its input has ended.
@@ -26,6 +28,9 @@ const LAST_WORK: Duration = Duration::from_secs(10);
 
 /// How long a program may take to end after Ctrl+C.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long an answer may take from the wire to the screen before the next line is typed.
+const SHOWN: Duration = Duration::from_millis(500);
 
 /// A pipe that has been quiet for so long is empty: what was written is there at once.
 const QUIET: Duration = Duration::from_millis(2);
@@ -50,6 +55,7 @@ pub struct Run<'a> {
     pub(super) ending: Option<Ending>,
     began: Instant,
     pub(super) input_ended: Option<Instant>,
+    pub(super) interrupt_at: Option<InterruptAt>,
     pub end_requests: mpsc::UnboundedReceiver<()>,
 }
 
@@ -79,6 +85,7 @@ impl<'a> Run<'a> {
             ending: None,
             began: Instant::now(),
             input_ended: None,
+            interrupt_at: None,
             end_requests: process::end_requests(),
         }
     }
@@ -128,6 +135,7 @@ impl<'a> Run<'a> {
                     return Err(Interrupted.into());
                 }
             }
+            self.interrupt_if_due().await;
             self.answer_if_asked().await;
             match self.ending {
                 None | Some(Ending::Unanswered(_)) => {}
@@ -221,6 +229,9 @@ impl<'a> Run<'a> {
         if !is_main {
             return;
         }
+        if matches!(next, Next::User(_)) {
+            self.wait_until_shown(number).await;
+        }
         let written = self.transcript.text.len();
         let due = match next {
             Next::Request => None,
@@ -282,6 +293,23 @@ impl<'a> Run<'a> {
         self.show.text(&format!("{answer}\n")).await;
         if let Some(program) = &mut self.program {
             program.hand_over(&answer).await;
+        }
+    }
+
+    /// A person reads the answer before typing the next line. Programs that show it in another way
+    /// are given a moment.
+    async fn wait_until_shown(&mut self, number: usize) {
+        let journal = self.model.journal();
+        let reply = journal.iter().find(|exchange| exchange.number == number);
+        let blocks = reply.and_then(|exchange| exchange.reply["content"].as_array());
+        let Some(text) = blocks.and_then(|blocks| blocks.last()?["text"].as_str()) else { return };
+        let until = Instant::now() + SHOWN;
+        while position(&self.transcript.answer, text.trim(), Layout::Wrapped, 0).is_none() {
+            let Some(program) = &mut self.program else { return };
+            match tokio::time::timeout_at(until.into(), program.pieces.recv()).await {
+                Ok(Some(piece)) => self.on_piece(piece).await,
+                _ => return,
+            }
         }
     }
 

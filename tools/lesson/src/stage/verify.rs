@@ -2,8 +2,9 @@
 //!
 //! A verdict that fails says what was expected, what was found instead, and where.
 
+mod cache;
 mod order;
-mod text;
+pub mod text;
 
 use std::collections::HashMap;
 use std::fs;
@@ -44,6 +45,10 @@ impl Evidence<'_> {
             Check::Command { words, exit, output } => self.command(words, *exit, output).await,
             Check::Screen(text) => self.screen(text),
             Check::Request { which, part, text } => self.request(which, part, text),
+            Check::CacheRead { which, part, at_least, at_most } => {
+                self.cache_read(which, part, *at_least, *at_most)
+            }
+            Check::Prefix { part } => self.prefix(part),
             Check::Order(moments) => order::judge(moments, self.transcript, self.values),
         };
         let says = match &rule.says {
@@ -132,26 +137,36 @@ impl Evidence<'_> {
 
     fn request(&self, which: &Which, part: &str, text: &Text) -> Verdict {
         let text = filled(text, self.values);
-        let texts: Vec<String> = self.of_part(part).map(|e| text_of(&e.request)).collect();
-        let of = if part == "main" { String::new() } else { format!(" of {part}") };
-        if texts.is_empty() {
+        self.in_requests(which, part, |exchange, what| {
+            text::judge(&text, &text_of(&exchange.request), what, Layout::Exact)
+        })
+    }
+
+    /// Judges the requests that are meant; `judge` also gets the request's name.
+    fn in_requests(
+        &self,
+        which: &Which,
+        part: &str,
+        judge: impl Fn(&Exchange, &str) -> Verdict,
+    ) -> Verdict {
+        let exchanges: Vec<&Exchange> = self.of_part(part).collect();
+        let of = of_part(part);
+        if exchanges.is_empty() {
             return Err(format!("the model received no request{of}"));
         }
-        let judge = |n: usize| {
-            let what = format!("request {}{of}", n + 1);
-            text::judge(&text, &texts[n], &what, Layout::Exact)
-        };
+        let count = exchanges.len();
+        let judge = |n: usize| judge(exchanges[n], &format!("request {}{of}", n + 1));
         match which {
-            Which::Last => judge(texts.len() - 1),
-            Which::Number(n) if (1..=texts.len()).contains(n) => judge(n - 1),
+            Which::Last => judge(count - 1),
+            Which::Number(n) if (1..=count).contains(n) => judge(n - 1),
             Which::Number(n) => {
-                Err(format!("there is no request {n}{of}: the model received {}", texts.len()))
+                Err(format!("there is no request {n}{of}: the model received {count}"))
             }
-            Which::Every => (0..texts.len()).try_for_each(judge),
-            Which::Any if (0..texts.len()).any(|n| judge(n).is_ok()) => Ok(()),
+            Which::Every => (0..count).try_for_each(judge),
+            Which::Any if (0..count).any(|n| judge(n).is_ok()) => Ok(()),
             Which::Any => {
-                let last = judge(texts.len() - 1).err().unwrap_or_default();
-                Err(format!("none of the {} requests{of} is as it should be; {last}", texts.len()))
+                let last = judge(count - 1).err().unwrap_or_default();
+                Err(format!("none of the {count} requests{of} is as it should be; {last}"))
             }
         }
     }
@@ -178,20 +193,32 @@ impl Evidence<'_> {
                 format!("`{}` exits with {exit}", words.join(" "))
             }
             Check::Request { which, part, text: wanted } => {
-                let part = if part == "main" { String::new() } else { format!(" of {part}") };
-                let which = match which {
-                    Which::Number(n) => format!("request {n}{part}"),
-                    Which::Last => format!("the last request{part}"),
-                    Which::Any => format!("a request{part}"),
-                    Which::Every => format!("every request{part}"),
-                };
-                format!("{which} {}", text(wanted))
+                format!("{} {}", named(which, part), text(wanted))
             }
+            Check::CacheRead { which, part, at_least, at_most } => {
+                format!("{} {}", named(which, part), cache::says(*at_least, *at_most))
+            }
+            Check::Prefix { part } => cache::says_prefix(part),
             Check::Order(moments) => {
                 let names: Vec<String> = moments.iter().map(order::name).collect();
                 format!("in this order: {}", self.values.fill(&names.join(", ")))
             }
         }
+    }
+}
+
+/// ` of NAME`, save for the main part.
+fn of_part(part: &str) -> String {
+    if part == "main" { String::new() } else { format!(" of {part}") }
+}
+
+fn named(which: &Which, part: &str) -> String {
+    let part = of_part(part);
+    match which {
+        Which::Number(n) => format!("request {n}{part}"),
+        Which::Last => format!("the last request{part}"),
+        Which::Any => format!("a request{part}"),
+        Which::Every => format!("every request{part}"),
     }
 }
 

@@ -242,3 +242,49 @@ async fn a_rule_says_what_holds_in_words() {
     let order = Check::Order(vec![Moment::Request(1), Moment::Screen("x".to_string())]);
     assert_eq!(says(order).await, "in this order: request 1, “x” on the screen");
 }
+
+fn asked(number: usize, system: &str, words: &[&str], read: u64) -> Exchange {
+    let mut messages: Vec<_> = words
+        .iter()
+        .map(|word| json!({"role": "user", "content": [{"type": "text", "text": word}]}))
+        .collect();
+    if let Some(last) = messages.last_mut() {
+        last["content"][0]["cache_control"] = json!({"type": "ephemeral"});
+    }
+    Exchange {
+        request: json!({"tools": [], "system": system, "messages": messages}),
+        reply: json!({"usage": {"cache_read_input_tokens": read}}),
+        ..exchange(number, "")
+    }
+}
+
+#[tokio::test]
+async fn tokens_read_from_the_cache_are_counted_by_request() {
+    let mut story = AfterTheStory::new();
+    story.exchanges = vec![asked(1, "s", &["a"], 0), asked(2, "s", &["a", "b"], 1200)];
+    let read = |which: Which, at_least: u64| {
+        let part = "main".to_string();
+        Check::CacheRead { which, part, at_least, at_most: u64::MAX }
+    };
+    story.holds(read(Which::Number(2), 1200)).await;
+    let wrong = "request 1 should have at least 1 tokens read from the cache, and had 0";
+    story.fails(read(Which::Every, 1), wrong).await;
+    let says = story.judge(read(Which::Number(2), 1000)).await.says;
+    assert_eq!(says, "request 2 had at least 1000 tokens read from the cache");
+}
+
+#[tokio::test]
+async fn a_prefix_is_the_whole_request_before_without_its_marks() {
+    let mut story = AfterTheStory::new();
+    let prefix = || Check::Prefix { part: "main".to_string() };
+    story.exchanges = vec![asked(1, "s", &["a"], 0), asked(2, "s", &["a", "b"], 0)];
+    story.holds(prefix()).await;
+    story.exchanges.push(asked(3, "s, at noon", &["a", "b", "c"], 0));
+    let wrong = "request 3 should begin with request 2, and differs in system";
+    story.fails(prefix(), wrong).await;
+    story.exchanges[2] = asked(3, "s", &["a", "B", "c"], 0);
+    let wrong = "request 3 should begin with request 2, and differs in message 2";
+    story.fails(prefix(), wrong).await;
+    story.exchanges[2] = asked(3, "s", &["a"], 0);
+    story.fails(prefix(), wrong).await;
+}

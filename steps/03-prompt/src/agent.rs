@@ -1,0 +1,88 @@
+//! The loop. An agent is a model, a list of messages, and this loop over both: send the list, run
+//! the tools that the reply calls, put their results at the end of the list, send it again. A reply
+//! that calls nothing is the answer.
+//!
+//! A tool that fails does not end the loop. The model gets the error as the result of its call, and
+//! most of the time it does better in the next turn.
+
+use anyhow::{Result, bail};
+use lesson::screen;
+
+use crate::message::{Block, Message, Role};
+use crate::model::{Model, Usage};
+use crate::prompt::{self, Prompt};
+use crate::tools::Tools;
+
+/// A model that goes round in circles would otherwise do so until the money is gone.
+const MAX_TURNS: usize = 50;
+
+pub struct Agent {
+    model: Model,
+    tools: Tools,
+    prompt: Prompt,
+    history: Vec<Message>,
+}
+
+impl Agent {
+    pub fn new(model: Model, tools: Tools, prompt: Prompt) -> Self {
+        Self { model, tools, prompt, history: Vec::new() }
+    }
+
+    /// From one line of the user to the model's final answer.
+    pub async fn run(&mut self, line: &str) -> Result<()> {
+        let is_first = self.history.is_empty();
+        let message =
+            if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
+        self.history.push(message);
+        for _ in 0..MAX_TURNS {
+            let reply = self.ask().await?;
+            let results = self.answer_every_call(&reply).await;
+            self.history.push(reply);
+            if results.is_empty() {
+                return Ok(());
+            }
+            self.history.push(Message { role: Role::User, content: results });
+        }
+        bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
+    }
+
+    /// Sends the conversation, and shows what the cache did for it.
+    async fn ask(&mut self) -> Result<Message> {
+        let (system, offered) = (self.prompt.system(), self.tools.offered());
+        let messages = prompt::with_marks(&self.history)?;
+        let (reply, usage) = self.model.ask(&system, &messages, offered).await?;
+        show_cache(&usage);
+        Ok(reply)
+    }
+
+    /// Shows what the model says, runs what it calls, and gives one result for each call.
+    async fn answer_every_call(&self, reply: &Message) -> Vec<Block> {
+        let mut results = Vec::new();
+        for block in &reply.content {
+            match block {
+                Block::Text { text } => screen::says(text),
+                Block::ToolUse { id, name, input } => {
+                    screen::calls(name, input);
+                    let (content, is_error) = match self.tools.run(name, input).await {
+                        Ok(text) => (text, false),
+                        Err(error) => (format!("error: {error:#}"), true),
+                    };
+                    screen::returns(&content, is_error);
+                    let tool_use_id = id.clone();
+                    results.push(Block::ToolResult { tool_use_id, content, is_error });
+                }
+                Block::ToolResult { .. } | Block::Other(_) => {}
+            }
+        }
+        results
+    }
+}
+
+/// What the cache did for one call. Servers without a cache report nothing.
+fn show_cache(usage: &Usage) {
+    let (read, written) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
+    if read + written > 0 {
+        let (read, written) = (screen::count(read), screen::count(written));
+        screen::notes(&format!("cache: {read} tokens read, {written} written"));
+    }
+}

@@ -1,0 +1,6 @@
+//! Writes down when the lamp burned.
+
+pub mod watch;
+
+#[cfg(test)]
+mod tests;
