@@ -12,6 +12,9 @@ const WORDS: &[&str] = &[
     "kelp", "lichen", "marble", "nutmeg", "opal", "pebble", "quartz", "reed", "saffron", "tundra",
 ];
 
+/// Most lines that a line of a file is repeated to.
+pub const MOST_LINES: usize = 10_000;
+
 /// Names and values, in the order they were set; a later value of a name replaces the earlier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Values {
@@ -55,6 +58,15 @@ impl Values {
         filled
     }
 
+    /// `fill` for a regular expression: a value in it means its own letters.
+    pub fn fill_pattern(&self, pattern: &str) -> String {
+        let mut filled = pattern.to_string();
+        for (name, value) in &self.pairs {
+            filled = filled.replace(&format!("<<{name}>>"), &regex::escape(value));
+        }
+        filled
+    }
+
     /// `fill` for a whole file: lines of the form `<<name * text>>` are repeated, too.
     pub fn fill_file(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
@@ -71,6 +83,18 @@ impl Values {
         let inner = line.trim_end().strip_prefix("<<")?.strip_suffix(">>")?;
         let (name, text) = inner.split_once(" * ")?;
         let times: usize = self.get(name)?.parse().ok()?;
-        Some(format!("{text}\n").repeat(times))
+        Some(format!("{text}\n").repeat(times.min(MOST_LINES)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_in_a_pattern_means_its_own_letters() {
+        let mut values = Values::default();
+        values.set("file", "a.b(1)".to_string());
+        assert_eq!(values.fill_pattern(r"^<<file>>: (\d+)"), r"^a\.b\(1\): (\d+)");
     }
 }
