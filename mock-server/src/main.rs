@@ -27,7 +27,7 @@ fn command() -> Command {
     let scene = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     Command::new("mock-server")
         .about("A scripted model: speaks the wire format of a real one, says what a scene says")
-        .after_help("The journal of requests is at /_journal. Ctrl+C stops the server; a second one at once.")
+        .after_help("The journal of requests is at /_journal. Ctrl+C stops the server.")
         .args_conflicts_with_subcommands(true)
         .arg_required_else_help(true)
         .arg(scene("SCENE").help("The scene file").required(true))

@@ -425,3 +425,10 @@ fn a_pipe_is_no_file_to_fill() {
     let said = Scene::parse(&text, &folder.path().join("scene.toml")).expect_err("refused");
     assert!(said.to_string().ends_with("workspace/pipe: it is no regular file"), "{said}");
 }
+
+#[test]
+fn a_value_in_a_pattern_means_its_own_letters() {
+    let mut values = mock_server::Values::default();
+    values.set("file", "a.b(1)".to_string());
+    assert_eq!(values.fill_pattern(r"^<<file>>: (\d+)"), r"^a\.b\(1\): (\d+)");
+}

@@ -193,3 +193,22 @@ async fn models_are_listed_only_to_those_who_have_a_key() {
     let refused = client.get(format!("{}/v1/models", model.url())).send().await.expect("an answer");
     assert_eq!(refused.status(), 401);
 }
+
+#[tokio::test]
+async fn a_large_request_holds_up_neither_others_nor_the_end() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let model = start(HELLO).await;
+    let address = model.url().replace("http://", "");
+    let message = r#"{"role":"user","content":[{"type":"text","text":"x"}]}"#;
+    let messages = vec![message; 200_000].join(",");
+    let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#);
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
+    let large = raw(&format!("content-length: {}", body.len()), &body);
+    stream.write_all(large.as_bytes()).await.expect("it is sent");
+    let answer = tokio::spawn(async move { stream.read_u8().await.is_ok() });
+    let mut talk = Talk::new(&model);
+    assert_eq!(talk.user("Hi").ask().await.0, 200);
+    assert!(!answer.is_finished(), "the large request was answered first");
+    model.stop().await;
+    assert!(!answer.await.expect("it ends"), "stop has waited for the large request");
+}
