@@ -85,7 +85,9 @@ async fn serve(matches: &ArgMatches) -> Result<()> {
     println!();
     println!("  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any ANTHROPIC_MODEL=scripted");
     tokio::signal::ctrl_c().await.context("cannot wait for Ctrl+C")?;
-    model.stop().await;
-    println!("stopped");
+    tokio::select! {
+        () = model.stop() => println!("stopped"),
+        _ = tokio::signal::ctrl_c() => println!("stopped at once"),
+    }
     Ok(())
 }
