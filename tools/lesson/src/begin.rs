@@ -49,6 +49,14 @@ async fn obey(step: &Step, switches: Switches) -> Result<i32> {
             "{dir} is not there: this program was built from it; build it where the clone is now"
         );
     }
+    if switches.diff && !step.is_ours() {
+        return Err(BadUse(format!(
+            "{} stands alone, so there is no step before it to compare with: `git diff` in it, or \
+             `cargo run -p lesson -- diff NN` in the clone",
+            step.package()
+        ))
+        .into());
+    }
     if switches.diff {
         diff::run(&step.dir, switches.from.as_deref(), switches.stat)?;
         return Ok(VERIFIED);
@@ -89,7 +97,7 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
 
 async fn show_play(step: &Step, switches: &Switches, play: Play) -> Result<i32> {
     let paint = screen::paint();
-    let mut run = format!("cargo run -p {}", step.package());
+    let mut run = step.command();
     let (scene_of, next) = (Step::new(&play.scene_dir), play.scene.next.clone());
     let proves = play.scene.proves.clone();
     if let Some(name) = &switches.scene {
@@ -197,9 +205,19 @@ impl Step {
         folder.split_once('-').map_or(folder.as_str(), |(number, _)| number).to_string()
     }
 
-    /// `step07`
+    /// A folder of the course, and not a learner's own crate.
+    fn is_ours(&self) -> bool {
+        self.number().len() == 2 && self.number().bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// `step07`; a learner's own crate has the name of its folder.
     pub fn package(&self) -> String {
-        format!("step{}", self.number())
+        if self.is_ours() { format!("step{}", self.number()) } else { self.folder() }
+    }
+
+    /// How it is run.
+    fn command(&self) -> String {
+        if self.is_ours() { format!("cargo run -p {}", self.package()) } else { "cargo run".into() }
     }
 
     /// All steps with a scene, in order.
@@ -207,18 +225,24 @@ impl Step {
         let Some(entries) = self.dir.parent().and_then(|steps| steps.read_dir().ok()) else {
             return Vec::new();
         };
-        let with_scene = entries.flatten().map(|entry| Step { dir: entry.path() });
-        let mut steps: Vec<Step> =
-            with_scene.filter(|step| step.dir.join("scene.toml").is_file()).collect();
+        let all = entries.flatten().map(|entry| Step { dir: entry.path() });
+        let is_step = |step: &Step| step.is_ours() && step.dir.join("scene.toml").is_file();
+        let mut steps: Vec<Step> = all.filter(is_step).collect();
         steps.sort_by_key(Step::folder);
         steps
     }
 
     fn before(&self) -> Option<Step> {
+        if !self.is_ours() {
+            return None;
+        }
         self.all().into_iter().rfind(|step| step.folder() < self.folder())
     }
 
     fn next(&self) -> Option<Step> {
+        if !self.is_ours() {
+            return None;
+        }
         self.all().into_iter().find(|step| step.folder() > self.folder())
     }
 

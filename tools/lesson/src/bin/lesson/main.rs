@@ -8,6 +8,7 @@ mod mutate;
 mod mutations;
 mod picture;
 mod repo;
+mod start;
 mod svg;
 mod terminal;
 
@@ -82,6 +83,10 @@ async fn run(matches: &ArgMatches) -> Result<bool> {
         }
         Some(("picture", given)) => picture::run(&repo, one(given, "step"), seed(given)).await,
         Some(("diff", given)) => diff(&repo, given),
+        Some(("start", given)) => {
+            let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_default();
+            start::run(&repo, one(given, "step"), &folder)
+        }
         _ => Ok(true), // clap has printed the help.
     }
 }
@@ -120,6 +125,24 @@ fn switches() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(check_switches())
+        .subcommand(
+            Command::new("start")
+                .about("Makes a crate of your own, to grow a step in")
+                .long_about(
+                    "Makes a crate of your own, to grow a step in.\n\n\
+                     It holds the code of the step before and the story of the step. So its first\n\
+                     `cargo run` fails, by the rule that the story names: that is where you begin.",
+                )
+                .after_help(format!("Example: lesson start 03 ../my-agent\n\n{EXIT_CODES}"))
+                .arg(step_argument())
+                .arg(
+                    Arg::new("folder")
+                        .value_name("FOLDER")
+                        .help("A folder that is new or empty")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+        )
         .subcommand(
             Command::new("matrix")
                 .about("Plays every scene on every step")

@@ -98,9 +98,14 @@ impl Step {
         self.folder.split('-').next()?.parse().ok()
     }
 
+    /// `02`, as a person types it.
+    pub fn digits(&self) -> &str {
+        self.folder.split('-').next().unwrap_or_default()
+    }
+
     /// `step02`
     pub fn package(&self) -> String {
-        format!("step{}", self.folder.split('-').next().unwrap_or_default())
+        format!("step{}", self.digits())
     }
 
     pub fn scene(&self) -> Result<Scene> {
