@@ -8,6 +8,7 @@ mod gate;
 mod inner;
 mod intake;
 mod journal;
+mod judge;
 mod keys;
 mod place;
 mod play;
@@ -24,6 +25,7 @@ mod values;
 
 pub use event::{Event, Exchange, Fault, FaultKind, Next};
 pub use gate::Gate;
+pub use judge::judge;
 pub use scene::Scene;
 pub use server::{Options, ScriptedModel};
 pub use values::Values;

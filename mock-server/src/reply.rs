@@ -85,7 +85,7 @@ pub fn signature(thinking: &str) -> String {
 /// A value with every text in it filled.
 fn filled(value: &Value, values: &Values) -> Value {
     match value {
-        Value::String(text) => Value::String(values.fill(text)),
+        Value::String(text) => values.number(text).unwrap_or_else(|| values.fill(text).into()),
         Value::Array(items) => items.iter().map(|item| filled(item, values)).collect(),
         Value::Object(map) => {
             let pairs = map.iter().map(|(key, value)| (key.clone(), filled(value, values)));

@@ -217,6 +217,8 @@ pub enum Check {
     Request { which: Which, part: String, text: Text },
     /// Input tokens that requests read from the cache.
     CacheRead { which: Which, part: String, at_least: u64, at_most: u64 },
+    /// Input tokens of requests, whether cached or not.
+    Tokens { which: Which, part: String, at_least: u64, at_most: u64 },
     /// Every request of this part begins with the one before it: the same tools, the same system
     /// prompt, and its messages first. (Cache marks are no part of that.)
     Prefix { part: String },

@@ -1,9 +1,11 @@
 //! The values of one run: drawn at random from a seed, or captured from what the program sent.
 //!
 //! A text quotes a value as `<<name>>`. A line of a file that is `<<name * text>>` becomes as many
-//! lines of that text as the value says. The same seed gives the same values.
+//! lines of that text as the value says; an argument that is `<<name as number>>` becomes a number.
+//! The same seed gives the same values.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::scene::{Draw, Scene};
 
@@ -11,6 +13,9 @@ const WORDS: &[&str] = &[
     "amber", "basalt", "cedar", "delta", "ember", "fjord", "garnet", "heron", "indigo", "juniper",
     "kelp", "lichen", "marble", "nutmeg", "opal", "pebble", "quartz", "reed", "saffron", "tundra",
 ];
+
+/// Most lines that a line of a file is repeated to.
+pub const MOST_LINES: usize = 10_000;
 
 /// Names and values, in the order they were set; a later value of a name replaces the earlier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +51,15 @@ impl Values {
         }
     }
 
+    /// `fill` for a regular expression: a value in it means its own letters.
+    pub fn fill_pattern(&self, pattern: &str) -> String {
+        let mut filled = pattern.to_string();
+        for (name, value) in &self.pairs {
+            filled = filled.replace(&format!("<<{name}>>"), &regex::escape(value));
+        }
+        filled
+    }
+
     /// Replaces every `<<name>>` that has a value. What has none stays as it stands.
     pub fn fill(&self, text: &str) -> String {
         let mut filled = text.to_string();
@@ -53,6 +67,12 @@ impl Values {
             filled = filled.replace(&format!("<<{name}>>"), value);
         }
         filled
+    }
+
+    /// The number that `<<name as number>>` stands for; nothing for other texts and other values.
+    pub fn number(&self, text: &str) -> Option<Value> {
+        let name = text.strip_prefix("<<")?.strip_suffix(" as number>>")?;
+        self.get(name)?.parse::<i64>().ok().map(Value::from)
     }
 
     /// `fill` for a whole file: lines of the form `<<name * text>>` are repeated, too.
@@ -71,6 +91,22 @@ impl Values {
         let inner = line.trim_end().strip_prefix("<<")?.strip_suffix(">>")?;
         let (name, text) = inner.split_once(" * ")?;
         let times: usize = self.get(name)?.parse().ok()?;
-        Some(format!("{text}\n").repeat(times))
+        Some(format!("{text}\n").repeat(times.min(MOST_LINES)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_can_be_a_number() {
+        let mut values = Values::default();
+        values.set("at", "731".to_string());
+        values.set("name", "heron".to_string());
+        assert_eq!(values.number("<<at as number>>"), Some(Value::from(731)));
+        for other in ["<<at>>", "line <<at as number>>", "<<name as number>>", "<<no as number>>"] {
+            assert_eq!(values.number(other), None);
+        }
     }
 }

@@ -1,14 +1,18 @@
 //! What every step shares: the stage, the switches and the screen.
 
 mod begin;
+mod clock;
 pub mod diff;
 mod live;
+pub mod place;
 pub mod process;
 pub mod screen;
 pub mod stage;
 mod switches;
 
 use std::path::Path;
+
+pub use clock::now;
 
 /// The first line of every step's `main`.
 ///

@@ -4,6 +4,7 @@
 //!
 //! Each function here only prints what its namesake in `paint.rs` makes, which the tests look at.
 
+mod meter;
 mod paint;
 mod text;
 
@@ -12,6 +13,8 @@ use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
 
+pub use meter::Call;
+pub(crate) use paint::plural;
 pub use paint::{Ink, Paint, Wrapper};
 pub use text::{count, fitted, only_colours, plain, visible, width};
 
@@ -69,6 +72,43 @@ pub fn fails(text: &str) {
 /// A question that wants an answer on the next line of standard input. Ends in `[y/n/a] `.
 pub fn asks(question: &str) {
     write(&paint().asks(question));
+}
+
+/// What ended a command, on standard error and wrapped between words.
+pub fn error(text: &str) {
+    eprintln!("{}", paint().wrapped("error: ", "  ", text));
+}
+
+/// How full the model's window is after a call: `tokens` of `usable` ones, from `due` percent on in
+/// red. Below a tenth nothing is shown.
+pub fn fills(tokens: u64, usable: u64, due: u64) {
+    let mut window = window();
+    (window.usable, window.due) = (usable, due);
+    let compacted = std::mem::take(&mut window.compacted);
+    window.calls.push(Call { tokens, compacted });
+    if tokens * 10 >= usable {
+        write(&paint().bar(tokens, usable, due));
+    }
+}
+
+/// The history was made into a summary: what that did is said, and the next call's column marked.
+pub fn compacts(text: &str) {
+    window().compacted = true;
+    notes(text);
+}
+
+/// The fill of the window by call, where there was something to see.
+pub fn plot() {
+    let window = window();
+    if window.calls.iter().any(|call| call.tokens * 10 >= window.usable) {
+        write(&paint().plot(&window.calls, window.usable, window.due));
+    }
+}
+
+/// The calls so far.
+fn window() -> std::sync::MutexGuard<'static, meter::Window> {
+    static WINDOW: Mutex<meter::Window> = Mutex::new(meter::Window::new());
+    WINDOW.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Colours and width of standard output, looked up once.

@@ -16,6 +16,26 @@ impl Evidence<'_> {
         })
     }
 
+    /// All input counts, cached or not. A request that was refused as too long has too many.
+    pub fn tokens(&self, which: &Which, part: &str, at_least: u64, at_most: u64) -> Verdict {
+        self.in_requests(which, part, |exchange, what| {
+            if let Some(message) = exchange.reply["error"]["message"].as_str()
+                && message.contains("prompt is too long")
+            {
+                return Err(format!("{what} was refused: {message}"));
+            }
+            let usage = &exchange.reply["usage"];
+            let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+            let all = count("input_tokens")
+                + count("cache_creation_input_tokens")
+                + count("cache_read_input_tokens");
+            if (at_least..=at_most).contains(&all) {
+                return Ok(());
+            }
+            Err(format!("{what} should have {}, and had {all}", number(at_least, at_most)))
+        })
+    }
+
     pub fn prefix(&self, part: &str) -> Verdict {
         let requests: Vec<Value> =
             self.of_part(part).map(|exchange| without_marks(&exchange.request)).collect();
@@ -41,18 +61,26 @@ pub fn says(at_least: u64, at_most: u64) -> String {
     format!("had {}", tokens(at_least, at_most))
 }
 
+pub fn says_tokens(at_least: u64, at_most: u64) -> String {
+    format!("had {}", number(at_least, at_most))
+}
+
 pub fn says_prefix(part: &str) -> String {
     format!("every request{} begins with the one before it, byte for byte", of_part(part))
 }
 
 fn tokens(at_least: u64, at_most: u64) -> String {
+    format!("{} read from the cache", number(at_least, at_most))
+}
+
+fn number(at_least: u64, at_most: u64) -> String {
     let number = match (at_least, at_most) {
         (least, most) if least == most => most.to_string(),
         (0, most) => format!("at most {most}"),
         (least, u64::MAX) => format!("at least {least}"),
         (least, most) => format!("{least} to {most}"),
     };
-    format!("{number} tokens read from the cache")
+    format!("{number} tokens")
 }
 
 /// Where `later` does not go on from `earlier`.

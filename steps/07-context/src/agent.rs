@@ -1,0 +1,341 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use lesson::screen;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::Input;
+use crate::compaction::DUE;
+use crate::context::Context;
+use crate::message::{Block, Message, Role};
+use crate::model::{self, Model, Reply, Usage};
+use crate::permissions::Decision;
+use crate::prompt::{self, Prompt};
+use crate::session::{INTERRUPTED, Session};
+use crate::streaming::{Assembly, Piece};
+use crate::tools::{Tools, bounded};
+
+/// A model that goes round in circles would otherwise do so until the money is gone.
+const MAX_TURNS: usize = 50;
+
+/// Calls that only read run side by side, so many at once.
+const SIDE_BY_SIDE: usize = 10;
+
+/// Tells of each Ctrl+C.
+pub type Interrupts = watch::Receiver<()>;
+
+pub struct Agent {
+    model: Model,
+    pub session: Session,
+    tools: Arc<Tools>,
+    prompt: Prompt,
+    context: Context,
+    pub interrupts: Interrupts,
+}
+
+impl Agent {
+    pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
+        let (tools, interrupts) = (Arc::new(tools), interrupts());
+        let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
+        let mut model = model;
+        model.max_tokens = context.max_output();
+        Ok(Self { model, session, tools, prompt, context, interrupts })
+    }
+
+    /// Another conversation: what was tried in vain belonged to the old one.
+    pub fn begin_anew(&mut self, session: Session) {
+        (self.session, self.context.in_vain) = (session, 0);
+    }
+
+    /// Model, tokens, cost and session file, for the user.
+    pub fn status(&self) -> String {
+        let Session { usage, cost, .. } = &self.session;
+        let counts = [usage.all_input(), usage.cache_read_input_tokens, usage.output_tokens];
+        let [read, cached, written] = counts.map(screen::count);
+        let cost = cost.map_or("unknown".to_string(), |dollars| format!("${dollars:.4}"));
+        let file = self.session.path().map_or("none yet".into(), |path| path.display().to_string());
+        format!(
+            "model    {}\ntokens   {read} read ({cached} from the cache), {written} written\n\
+             cost     {cost}\nsession  {file}",
+            self.model.name
+        )
+    }
+
+    /// From one line of the user to the model's final answer, or to the user's Ctrl+C.
+    pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
+        let is_first = self.session.messages.is_empty();
+        let message =
+            if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
+        self.session.push(message)?;
+        // One that came before this line is not meant for it.
+        self.interrupts.mark_unchanged();
+        for _ in 0..MAX_TURNS {
+            let mut calls = Calls::new(&self.tools);
+            let reply = match self.ask(&mut calls, 0).await {
+                Err(error) if self.context.was_too_long(&self.session.messages, &error) => {
+                    self.ask(&mut calls, self.context.usable()).await?
+                }
+                asked => asked?,
+            };
+            // Before its tools run: what was begun must be known, though nobody may see its end.
+            if !reply.content.is_empty() {
+                self.session.push(reply.clone())?;
+            }
+            let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
+            let is_answer = results.is_empty();
+            if !is_answer {
+                self.take_in(results).await?;
+            }
+            if is_answer || was_interrupted(&self.interrupts) {
+                return Ok(());
+            }
+        }
+        bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
+    }
+
+    /// Results join the history, after room was made for them.
+    async fn take_in(&mut self, mut results: Vec<Block>) -> Result<()> {
+        let incoming = self.context.incoming(&self.session.messages, &results);
+        // What fails here is tried again before the next request. A call that stays without its
+        // result would spoil the session.
+        if !was_interrupted(&self.interrupts) {
+            let _ = self.make_room(incoming).await;
+        }
+        let report = self.context.admit(&self.session.messages, &mut results);
+        report.iter().for_each(|report| screen::notes(report));
+        self.session.push(Message { role: Role::User, content: results })
+    }
+
+    /// Makes the history shorter, and has it summed up where that is not enough. `incoming` tokens
+    /// are still to join it.
+    async fn make_room(&mut self, mut incoming: u64) -> Result<()> {
+        let reports = self.context.tidy(&mut self.session.messages, lesson::now());
+        reports.iter().for_each(|report| screen::notes(report));
+        while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
+            let full = self.context.tokens(&self.session.messages) + incoming;
+            let (full, usable) = (screen::count(full), screen::count(self.context.usable()));
+            screen::notes(&format!("compaction: {full} of {usable} tokens, a summary is due"));
+            let reply = self.listen(&prompt::with_marks(&plan.request)?, &mut |_| {}).await;
+            let reply = reply.context("there is no summary")?;
+            if was_interrupted(&self.interrupts) {
+                screen::notes("interrupted");
+                break;
+            }
+            // One that is cut or empty is as good as none.
+            let summary = model::usable(reply).map(|reply| reply.text()).unwrap_or_default();
+            screen::returns(&summary, false);
+            match self.context.compact(&mut self.session.messages, plan, &summary) {
+                Some(report) => {
+                    self.session.compacted()?;
+                    screen::compacts(&report);
+                }
+                None => screen::notes(IN_VAIN),
+            }
+            incoming = 0; // once for their sake is enough
+        }
+        Ok(())
+    }
+
+    /// Sends the conversation, where it fits, and shows the reply as it comes. Where the user
+    /// breaks in, the reply is what has come.
+    async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<Message> {
+        self.make_room(incoming).await?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(Message { role: Role::Assistant, content: Vec::new() });
+        }
+        let tokens = self.context.tokens(&self.session.messages);
+        let (tokens, usable) = (screen::count(tokens), screen::count(self.context.usable()));
+        ensure!(
+            self.context.fits(&self.session.messages),
+            "the conversation has {tokens} tokens, and {usable} can be used: /clear begins anew"
+        );
+        let asked_at = lesson::now();
+        let mut hand_out = |piece| match piece {
+            Piece::Text(text) => screen::says_more(&text),
+            Piece::Finished(block) => {
+                screen::says_end();
+                calls.begin(&block);
+            }
+        };
+        let messages = prompt::with_marks(&self.session.messages)?;
+        let reply = self.listen(&messages, &mut hand_out).await?;
+        let tokens = reply.usage.all_input();
+        let cached = reply.usage.input_tokens < tokens;
+        self.context.measure(&self.session.messages, tokens, cached, asked_at);
+        screen::fills(tokens, self.context.usable(), DUE);
+        if was_interrupted(&self.interrupts) {
+            screen::notes("interrupted");
+            return Ok(Message { role: Role::Assistant, content: reply.content });
+        }
+        model::usable(reply)
+    }
+
+    /// One call to the model.
+    async fn listen(&mut self, sent: &[Value], hand_out: &mut dyn FnMut(Piece)) -> Result<Reply> {
+        let (system, offered) = (self.prompt.system(), self.tools.offered());
+        let mut reply = Assembly::default();
+        let asked = self.model.ask(&system, sent, offered, &mut reply, hand_out);
+        let asked = tokio::select! {
+            asked = asked => asked,
+            () = interrupted(&self.interrupts) => Ok(()),
+        };
+        screen::says_end();
+        asked?;
+        let reply = reply.into_reply();
+        show_cache(&reply.usage);
+        self.session.used(&self.model.name, reply.usage)?;
+        Ok(reply)
+    }
+}
+
+/// The calls of one reply.
+struct Calls {
+    tools: Arc<Tools>,
+    /// Calls that have begun, by their id.
+    begun: HashMap<String, JoinHandle<(String, bool)>>,
+    /// No call has come yet that does more than read: a read behind one must see what it did.
+    only_reads: bool,
+}
+
+impl Calls {
+    fn new(tools: &Arc<Tools>) -> Self {
+        Self { tools: tools.clone(), begun: HashMap::new(), only_reads: true }
+    }
+
+    /// Begins a call that may begin before the reply is whole.
+    fn begin(&mut self, block: &Block) {
+        let Block::ToolUse { id, name, input } = block else { return };
+        let is_free = || self.tools.permissions.judge(name, input) == Decision::Allow;
+        self.only_reads = self.only_reads && Tools::only_reads(name) && is_free();
+        let may_begin = self.only_reads && self.begun.len() < SIDE_BY_SIDE;
+        if may_begin && !self.begun.contains_key(id) {
+            screen::calls(name, input);
+            let (tools, name, input) = (self.tools.clone(), name.clone(), input.clone());
+            // On a thread of its own: reading a file holds up whoever does it.
+            let read = move || Handle::current().block_on(outcome(&tools, &name, &input));
+            self.begun.insert(id.clone(), spawn_blocking(read));
+        }
+    }
+
+    /// One result for each call, in the order of the calls. Reads that follow one another run side
+    /// by side, anything else alone. After Ctrl+C, what is left is said to be interrupted.
+    async fn answer_every_call(
+        mut self,
+        reply: &Message,
+        interrupts: &Interrupts,
+        user: &mut Input,
+    ) -> Vec<Block> {
+        let (mut results, mut several) = (Vec::new(), false);
+        for (place, block) in reply.content.iter().enumerate() {
+            let Block::ToolUse { id, name, input } = block else { continue };
+            if !was_interrupted(interrupts) {
+                self.only_reads = true;
+                reply.content[place..].iter().for_each(|block| self.begin(block));
+            }
+            several = self.begun.len() > 1 || several && !self.begun.is_empty();
+            let ended = tokio::select! {
+                biased;
+                () = interrupted(interrupts) => None,
+                ended = self.end(id, name, input, user) => Some(ended),
+            };
+            if several || ended.is_none() {
+                screen::answers(name, input);
+            }
+            let (content, is_error) = ended.unwrap_or_else(|| (INTERRUPTED.to_string(), true));
+            screen::returns(&content, is_error);
+            results.push(Block::ToolResult { tool_use_id: id.clone(), content, is_error });
+        }
+        results
+    }
+
+    /// Waits for a call that has begun, and runs one that has not.
+    async fn end(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &Value,
+        user: &mut Input,
+    ) -> (String, bool) {
+        let Some(call) = self.begun.remove(id) else {
+            screen::calls(name, input);
+            if let Err(refusal) = permit(&self.tools, name, input, user).await {
+                return (bounded(format!("error: {refusal:#}")), true);
+            }
+            return outcome(&self.tools, name, input).await;
+        };
+        call.await.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
+    }
+}
+
+/// What a tool gives, and whether it is an error. The model gets either.
+async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
+    match tools.run(name, input).await {
+        Ok(text) => (bounded(text), false),
+        Err(error) => (bounded(format!("error: {error:#}")), true),
+    }
+}
+
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+fn interrupts() -> Interrupts {
+    let (sender, receiver) = watch::channel(());
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
+}
+
+/// Waits for a Ctrl+C that the receiver has not taken note of yet.
+pub async fn interrupted(interrupts: &Interrupts) {
+    if interrupts.clone().changed().await.is_err() {
+        // Nobody listens for it any more: it never comes.
+        std::future::pending().await
+    }
+}
+
+fn was_interrupted(interrupts: &Interrupts) -> bool {
+    interrupts.has_changed().unwrap_or(false)
+}
+
+/// Asks the person where a call may not simply run. The error is for the model: it has to know what
+/// it must do without, and who says so.
+async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> Result<()> {
+    let why = match tools.permissions.judge(name, input) {
+        Decision::Allow => return Ok(()),
+        Decision::Deny(rule) => bail!("refused\n{rule}\ngo without it, and not around it"),
+        Decision::Ask(why) => why,
+    };
+    screen::asks(&tools.permissions.question(name, input, &why));
+    match user.next("").await.as_deref().map(str::trim) {
+        Some("y" | "yes") => {}
+        Some("a" | "always") => tools.permissions.allow_always(name, input),
+        Some("" | "n" | "no") => bail!("the user said no\n{why}\ngo without it, or ask"),
+        Some(words) => bail!("the user said no\n{why}\nand: {words}"),
+        None => bail!("refused, for nobody was there to answer\n{why}\ngo without it"),
+    }
+    Ok(())
+}
+
+/// What is said where a summary was of no use.
+const IN_VAIN: &str = "compaction: in vain, the history stays as it is; it is not tried again \
+    before there is twice as much to sum up";
+
+/// What the cache did for one call. Servers without a cache report nothing.
+fn show_cache(usage: &Usage) {
+    let (read, written) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
+    if read + written > 0 {
+        let (read, written) = (screen::count(read), screen::count(written));
+        screen::notes(&format!("cache: {read} tokens read, {written} written"));
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/agent.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "../tests/permit.rs"]
+mod permit_tests;

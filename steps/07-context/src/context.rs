@@ -1,0 +1,337 @@
+//! Keeps the history inside the model's context window.
+//!
+//! Everything sent costs tokens, and everything is sent again with every call. So what is long or
+//! old is made shorter, the cheapest loss first:
+//! - disk: a long result is saved whole before the message gets a preview that names the file;
+//! - budgets: the fuller the window, the shorter the results that are kept;
+//! - snip: an old result that its call would bring back becomes a placeholder. What stands behind
+//!   it leaves the cache, so while the cache is warm, snip waits;
+//! - idle: after five minutes without a call the cache is gone anyway: snip now, at any fill;
+//! - compaction, the last resort, a summary that the model writes, stands in `compaction.rs`.
+//!
+//! Two rules hold for all: no result is touched that the model has not seen yet (all that follows
+//! its last message), nor one of the newest three. And no message is added or taken away here, so
+//! each call keeps its result.
+//!
+//! Each can be switched off, to see what happens without it: `LOOPWRIGHT_OFF="snip, idle"`, or
+//! `"context": { "off": "snip, idle" }` in `~/.claude/settings.json`; the window is set by
+//! `LOOPWRIGHT_WINDOW` or `"window"` there.
+//!
+//! Left out on purpose: a real tokenizer. The usage that the API reported last is the truth, and
+//! only what is new since then is estimated, by its length. And nobody empties the folder of saved
+//! results: a session that is resumed may still name them.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use lesson::screen::count;
+use serde_json::Value;
+
+use crate::message::{Block, Message, Role};
+use crate::model::MAX_TOKENS;
+
+/// Tokens of the window where nobody names another.
+const USUAL_WINDOW: u64 = 200_000;
+
+/// Bytes of JSON that we count as a token. English takes about four, code and logs about three;
+/// Cyrillic (two bytes a letter) and Chinese (three) come to less than a letter a token. Too low a
+/// guess of the tokens means a refused request, too high a one a result shortened early.
+const BYTES_PER_TOKEN: u64 = 3;
+
+/// Tokens of system prompt and tools, until the first usage says better.
+const PREFIX: u64 = 2_500;
+
+/// Bytes of a preview. Less than any result may have: a preview is never shortened again.
+const PREVIEW: usize = 2_000;
+
+/// Bytes that the line between a preview's head and tail may take, the path included.
+const NOTICE: usize = 400;
+
+/// Percent at which snip begins with a cold cache, and at which it waits no longer for a warm one.
+const SNIP_COLD: u64 = 50;
+const SNIP_WARM: u64 = 75;
+
+/// Percent up to which a turn's results may fill the window. What lies above is for guesses that
+/// were too low.
+const FULL: u64 = 95;
+
+/// How long the API keeps a cached prefix that is not used.
+const CACHE_LIFE: Duration = Duration::from_secs(300);
+
+/// Results at the end of the history that stay as they are.
+const NEWEST: usize = 3;
+
+/// Tools that only look: calling them again brings the result back.
+const CAN_BE_HAD_AGAIN: [&str; 3] = ["read_file", "list_files", "grep_search"];
+
+pub struct Context {
+    /// Tokens that a request and its reply may have together.
+    pub window: u64,
+    /// Parts that are switched off.
+    pub off: String,
+    /// Where whole results are kept.
+    folder: PathBuf,
+    /// Tokens that a history really had, and the estimate for it.
+    measured: (u64, u64),
+    /// When the last request went out, and whether it left a cached prefix.
+    last_call: Option<SystemTime>,
+    cached: bool,
+    /// Tokens of what a compaction could not make shorter; see `compaction.rs`.
+    pub(crate) in_vain: u64,
+}
+
+impl Context {
+    /// Window and switches from the environment, or else from the user's settings.
+    pub fn load(home: &Path) -> Result<Self> {
+        let file = home.join(".claude").join("settings.json");
+        let text = fs::read_to_string(&file).unwrap_or("{}".to_string());
+        let settings: Value = serde_json::from_str(&text)
+            .with_context(|| format!("{} holds no valid settings", file.display()))?;
+        let setting = |variable, name| {
+            let text = settings["context"][name].to_string();
+            std::env::var(variable).unwrap_or(text.trim_matches('"').to_string())
+        };
+        let window = match setting("LOOPWRIGHT_WINDOW", "window").as_str() {
+            "null" => USUAL_WINDOW,
+            text => text.parse().with_context(|| format!("the window takes tokens, not {text}"))?,
+        };
+        let context = Self::new(window, home.join(".loopwright").join("results"));
+        Ok(Self { off: setting("LOOPWRIGHT_OFF", "off"), ..context })
+    }
+
+    pub fn new(window: u64, folder: PathBuf) -> Self {
+        let (off, measured) = (String::new(), (PREFIX, 0));
+        Self { window, off, folder, measured, last_call: None, cached: false, in_vain: 0 }
+    }
+
+    pub fn is_on(&self, part: &str) -> bool {
+        !self.off.split(',').any(|name| name.trim() == part)
+    }
+
+    /// The longest reply that is asked for, in tokens. This much is kept free.
+    pub fn max_output(&self) -> u64 {
+        (self.window / 3).clamp(1, MAX_TOKENS)
+    }
+
+    /// Tokens of input that leave room for the reply.
+    pub fn usable(&self) -> u64 {
+        self.window.saturating_sub(self.max_output()).max(1)
+    }
+
+    /// The usage of a request with this history has come: all input, cached or not. The cache's
+    /// life is counted from the moment that it was asked.
+    pub fn measure(&mut self, history: &[Message], tokens: u64, cached: bool, asked: SystemTime) {
+        // Some servers report nothing.
+        if tokens > 0 {
+            self.settle(history, tokens);
+        }
+        (self.last_call, self.cached) = (Some(asked), cached);
+    }
+
+    /// From here on only what differs from this history is estimated.
+    pub(crate) fn settle(&mut self, history: &[Message], tokens: u64) {
+        self.measured = (tokens.min(u64::from(u32::MAX)), estimate(history));
+    }
+
+    /// Tokens of a request with this history: the last reported usage, and a length estimate of
+    /// what has changed since. What was taken away counts for no more than it was measured with.
+    pub fn tokens(&self, history: &[Message]) -> u64 {
+        let ((tokens, before), now) = (self.measured, estimate(history));
+        let freed = before.saturating_sub(now);
+        let at_most = freed * tokens / before.max(1);
+        (tokens + now.saturating_sub(before)).saturating_sub(freed.min(at_most))
+    }
+
+    /// Whether a request with this history would be taken. Where not, it is not sent.
+    pub fn fits(&self, history: &[Message]) -> bool {
+        self.tokens(history) <= self.usable()
+    }
+
+    /// Percent of what is usable.
+    pub fn fill(&self, history: &[Message]) -> u64 {
+        self.tokens(history) * 100 / self.usable()
+    }
+
+    /// The API's answer was "prompt is too long: 212230 tokens > 200000 maximum": it has counted,
+    /// so its numbers are better than ours. False for any other answer.
+    pub fn was_too_long(&mut self, history: &[Message], answer: &anyhow::Error) -> bool {
+        let answer = format!("{answer:#}");
+        let Some((_, numbers)) = answer.split_once("prompt is too long") else { return false };
+        let number = |at| numbers.split_whitespace().nth(at)?.parse::<u64>().ok();
+        self.window = number(4).unwrap_or(self.window).min(self.window);
+        self.settle(history, number(1).unwrap_or(0).max(self.usable() + 1));
+        true
+    }
+
+    /// Tokens of new results, none longer than it may be at this fill.
+    pub fn incoming(&self, history: &[Message], results: &[Block]) -> u64 {
+        let longest = self.longest(self.fill(history)) as u64 / BYTES_PER_TOKEN;
+        results.iter().map(|result| weight(result).min(longest)).sum()
+    }
+
+    /// Makes new results fit before they join the history. Says what it did, for the screen.
+    pub fn admit(&self, history: &[Message], results: &mut [Block]) -> Option<String> {
+        let (tokens, longest) = (self.tokens(history), self.longest(self.fill(history)));
+        let of_all = |results: &[Block]| tokens + results.iter().map(weight).sum::<u64>();
+        let before = of_all(results);
+        let mut room = (self.usable() * FULL / 100).saturating_sub(tokens);
+        let mut moved = 0;
+        // The short ones first: what they leave of their share falls to the long ones.
+        let mut order: Vec<&mut Block> = results.iter_mut().collect();
+        order.sort_by_key(|result| weight(result));
+        for (left, result) in (1..=order.len()).rev().zip(order) {
+            let (share, now) = (room / left as u64, weight(result));
+            if let Block::ToolResult { content, .. } = result {
+                let fit = (content.len() as u64 * share / now) as usize;
+                let most = if self.is_on("disk") { longest.min(fit) } else { longest };
+                let is_moved = content.len() > most && self.shorten(content, most);
+                moved += usize::from(is_moved);
+            }
+            room = room.saturating_sub(weight(result));
+        }
+        let did = format!("disk: {moved} saved whole, the model gets a preview instead");
+        (moved > 0).then(|| report(&did, before, of_all(results)))
+    }
+
+    /// Makes old results shorter before a request goes out, where it is worth it. Says what it did.
+    pub fn tidy(&mut self, history: &mut [Message], now: SystemTime) -> Vec<String> {
+        // A clock that was set back has nothing to say.
+        let idle = now.duration_since(self.last_call.unwrap_or(now)).unwrap_or_default();
+        let is_idle = idle >= CACHE_LIFE;
+        let longest = self.longest(self.fill(history));
+        let budgets = self.rewrite("budgets", history, |context, _, content| {
+            content.len() > longest && context.shorten(content, PREVIEW + NOTICE)
+        });
+        let begin = if self.cached && !is_idle { SNIP_WARM } else { SNIP_COLD };
+        let is_full = self.fill(history) >= begin;
+        let full = is_full.then(|| self.rewrite("snip", history, snip)).flatten();
+        let idle = is_idle.then(|| self.rewrite("idle", history, snip)).flatten();
+        [budgets, full, idle].into_iter().flatten().collect()
+    }
+
+    /// Bytes that a result may have at this fill.
+    fn longest(&self, fill: u64) -> usize {
+        match fill {
+            70.. if self.is_on("budgets") => 4_000,
+            50.. if self.is_on("budgets") => 10_000,
+            _ if self.is_on("disk") => 30_000,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Changes old results in place. `change` is told whether the result can be had again, and says
+    /// whether it has changed it.
+    fn rewrite(
+        &mut self,
+        part: &str,
+        history: &mut [Message],
+        change: impl Fn(&Context, bool, &mut String) -> bool,
+    ) -> Option<String> {
+        let (before, mut changed) = (self.tokens(history), 0);
+        let old = if self.is_on(part) { old_results(history) } else { Vec::new() };
+        for (message, block) in old {
+            let (calls, results) = history.split_at_mut(message);
+            let block = &mut results[0].content[block];
+            let Block::ToolResult { tool_use_id, content, .. } = block else { continue };
+            let again = calls.last().is_some_and(|calls| can_be_had_again(calls, tool_use_id));
+            changed += usize::from(change(self, again, content));
+        }
+        if changed == 0 {
+            return None;
+        }
+        let after = self.tokens(history);
+        self.settle(history, after);
+        Some(report(&format!("{part}: {changed} of the old results made shorter"), before, after))
+    }
+
+    /// Writes the whole text to disk, and only then puts a preview of at most so many bytes in its
+    /// place. False where the preview would not be shorter.
+    fn shorten(&self, text: &mut String, most: usize) -> bool {
+        let size = most.saturating_sub(NOTICE).min(PREVIEW);
+        if text.len() <= size + NOTICE {
+            return false;
+        }
+        let place = match self.save(text) {
+            Ok(path) => format!("all of it is in {}", path.display()),
+            Err(error) => format!("it could not be saved ({error}), call again for a smaller part"),
+        };
+        let (head, tail) = (boundary(text, size / 3 * 2), boundary(text, text.len() - size / 3));
+        let (head, between, tail) = (&text[..head], tail - head, &text[tail..]);
+        let (first, lines) = (head.lines().count(), text.lines().count());
+        let last = lines + 1 - tail.lines().count();
+        *text = format!(
+            "{head}\n[{between} bytes left out in lines {first} to {last}; {place}]\n{tail}"
+        );
+        true
+    }
+
+    /// The file is named after its content, so that none is written over by another.
+    fn save(&self, text: &str) -> io::Result<PathBuf> {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let path = self.folder.join(format!("{:016x}.txt", hasher.finish()));
+        fs::create_dir_all(&self.folder)?;
+        fs::write(&path, text).map(|()| path)
+    }
+}
+
+/// What was done, and the tokens of the whole request before and after.
+pub(crate) fn report(did: &str, before: u64, after: u64) -> String {
+    format!("{did} · {} → {} tokens", count(before), count(after))
+}
+
+/// Tokens that these messages will have, guessed from the length of what is sent.
+pub(crate) fn estimate(history: &[Message]) -> u64 {
+    let weigh = |message: &Message| message.content.iter().map(weight).sum::<u64>() + 10;
+    history.iter().map(weigh).sum()
+}
+
+fn weight(block: &Block) -> u64 {
+    let json = serde_json::to_string(block).unwrap_or_default();
+    json.len() as u64 / BYTES_PER_TOKEN + 1
+}
+
+/// Message and block of every result that the model has seen, but for the newest three.
+fn old_results(history: &[Message]) -> Vec<(usize, usize)> {
+    let seen = history.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
+    let mut found = Vec::new();
+    for (at, message) in history.iter().enumerate() {
+        let blocks = message.content.iter().enumerate();
+        let results = blocks.filter(|(_, block)| matches!(block, Block::ToolResult { .. }));
+        found.extend(results.map(|(block, _)| (at, block)));
+    }
+    found.truncate(found.len().saturating_sub(NEWEST));
+    found.retain(|(at, _)| *at < seen);
+    found
+}
+
+fn can_be_had_again(calls: &Message, of: &str) -> bool {
+    calls.content.iter().any(|block| {
+        matches!(block, Block::ToolUse { id, name, .. }
+            if id == of && CAN_BE_HAD_AGAIN.contains(&name.as_str()))
+    })
+}
+
+/// Puts a placeholder in the place of a result that its call, which stands before it, would bring
+/// back. Half as long at least, or the cache is lost for little.
+fn snip(_: &Context, again: bool, content: &mut String) -> bool {
+    let text = format!("[{} bytes snipped; call again if they are needed]", content.len());
+    let is_gain = again && text.len() * 2 < content.len();
+    if is_gain {
+        *content = text;
+    }
+    is_gain
+}
+
+/// The last place up to this one that cuts through no character.
+fn boundary(text: &str, place: usize) -> usize {
+    (0..=place).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "../tests/context.rs"]
+mod tests;

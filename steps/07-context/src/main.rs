@@ -1,0 +1,184 @@
+//! A coding agent: it reads what the user types, line by line, and hands each line to the loop.
+//!
+//! A line that begins with `/` is for the program itself. On a terminal lines can be edited, and
+//! earlier ones come back with the arrow keys; from a pipe they are taken as they are.
+
+mod agent;
+mod compaction;
+mod context;
+mod edit;
+mod message;
+mod model;
+mod permissions;
+mod prompt;
+mod session;
+mod shell;
+mod sse;
+mod streaming;
+mod tools;
+mod words;
+
+use std::io::{BufRead, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc as blocking;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use lesson::screen;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use tokio::sync::mpsc;
+
+use agent::{Agent, Interrupts};
+use model::Model;
+use prompt::Prompt;
+use session::Session;
+use tools::Tools;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    // Started by you, the program is the stage and plays its scene with itself as the agent; this
+    // line then never returns. Started by the stage, it is the agent and goes on.
+    lesson::begin(env!("CARGO_MANIFEST_DIR")).await;
+
+    let ended = converse().await;
+    screen::plot();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            screen::fails(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the loop once for each line of the user, until the input ends.
+async fn converse() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [resume, question] = ["--resume", "-p"].map(|option| value_of(option, &arguments));
+    if question.is_none() && resume.is_none() && !arguments.is_empty() {
+        bail!("there are -p \"QUESTION\" and --resume [SESSION], and no {}", arguments.join(" "));
+    }
+    let folder = std::env::current_dir()?;
+    let home = std::env::home_dir().context("no home folder is known: set HOME")?;
+    let prompt = Prompt::gather(&folder, Some(&home), SystemTime::now()).await;
+    let (session, notes) = match resume {
+        None => (Session::start(&home, &folder), Vec::new()),
+        Some(name) => Session::resume(&home, &folder, name)?,
+    };
+    prompt.notes.iter().chain(&notes).for_each(|note| screen::notes(note));
+    let mut agent = Agent::new(Model::from_env()?, Tools::load(&folder, &home)?, prompt, session)?;
+    let mut input = Input::open(&home, agent.interrupts.clone());
+    if let Some(question) = question {
+        return agent.run(question.context("-p needs a question")?, &mut input).await;
+    }
+    while let Some(line) = input.next("you ▸ ").await {
+        match line.trim() {
+            "" => {}
+            "/exit" => break,
+            "/help" => screen::notes(HELP),
+            "/status" => screen::notes(&agent.status()),
+            "/clear" => {
+                agent.begin_anew(Session::start(&home, &folder));
+                screen::notes("a new conversation begins; --resume finds the old one");
+            }
+            // A path has more slashes.
+            word if word.starts_with('/') && !word[1..].contains(['/', ' ']) => {
+                screen::notes(&format!("there is no {word}\n{HELP}"));
+            }
+            line => match agent.run(line, &mut input).await {
+                // Somebody is there to read it, and to try again.
+                Err(error) if input.is_terminal => screen::fails(&format!("{error:#}")),
+                ended => ended?,
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Whether the option is there, and the word behind it, if there is one.
+fn value_of<'a>(option: &str, arguments: &'a [String]) -> Option<Option<&'a str>> {
+    let at = arguments.iter().position(|argument| argument == option)?;
+    Some(arguments.get(at + 1).map(String::as_str).filter(|word| !word.starts_with('-')))
+}
+
+const HELP: &str = "\
+/help    this list
+/status  model, tokens, cost and session file
+/clear   begin a new conversation
+/exit    the end; so does Ctrl+D
+What does not begin with a slash goes to the model.";
+
+/// The lines of the user. One thread owns standard input, and reads a line when one is asked for: a
+/// read that blocks cannot be called off, so the loop must never be the one that waits in it.
+struct Input {
+    is_terminal: bool,
+    asks: blocking::Sender<String>,
+    lines: mpsc::UnboundedReceiver<Option<String>>,
+    /// A line was asked for and has not come yet.
+    is_reading: bool,
+    interrupts: Interrupts,
+}
+
+impl Input {
+    fn open(home: &Path, interrupts: Interrupts) -> Self {
+        let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        let history = home.join(".loopwright_history");
+        let (asks, asked) = blocking::channel::<String>();
+        let (sender, lines) = mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            let mut editor = DefaultEditor::new().ok().filter(|_| is_terminal);
+            // It is not there the first time.
+            editor.as_mut().map(|editor| editor.load_history(&history));
+            for prompt in asked {
+                let line = match &mut editor {
+                    Some(editor) => read_terminal(editor, &prompt, &history),
+                    None => read_pipe(),
+                };
+                // Nobody receives only when the program is about to end, and this thread with it.
+                let _ = sender.send(line);
+            }
+        });
+        Self { is_terminal, asks, lines, is_reading: false, interrupts }
+    }
+
+    /// The next line, or an empty one at Ctrl+C; nothing when the input has ended.
+    async fn next(&mut self, prompt: &str) -> Option<String> {
+        self.interrupts.mark_unchanged();
+        if !std::mem::replace(&mut self.is_reading, true) {
+            self.asks.send(prompt.to_string()).ok()?;
+        }
+        let line = tokio::select! {
+            line = self.lines.recv() => line,
+            () = agent::interrupted(&self.interrupts) => return Some(String::new()),
+        };
+        self.is_reading = false;
+        line.flatten()
+    }
+}
+
+fn read_pipe() -> Option<String> {
+    let mut line = Vec::new();
+    let length = std::io::stdin().lock().read_until(b'\n', &mut line).unwrap_or(0);
+    let text = String::from_utf8_lossy(&line);
+    (length > 0).then(|| text.trim_end_matches(['\r', '\n']).to_string())
+}
+
+fn read_terminal(editor: &mut DefaultEditor, prompt: &str, history: &Path) -> Option<String> {
+    match editor.readline(&format!("\n{prompt}")) {
+        Ok(line) => {
+            // A history that cannot be kept is no reason to stop.
+            let _ = editor.add_history_entry(&line);
+            let _ = editor.append_history(history);
+            Some(line)
+        }
+        // Ctrl+C throws the line away.
+        Err(ReadlineError::Interrupted) => Some(String::new()),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/main.rs"]
+mod tests;

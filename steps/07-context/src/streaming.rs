@@ -1,0 +1,206 @@
+//! A reply while it comes: its events put together into blocks, and what to do when it fails.
+//!
+//! The stream names a block by its number: start, then deltas with pieces of it, then stop. What
+//! can be used at once is handed out at once: text for the screen, and each block when it ends, so
+//! that a tool that only reads may start while the model still speaks.
+//!
+//! Nothing in here waits or reads; the network part (in `model.rs`) feeds it, so every fault of a
+//! stream can be played in a test. Left out on purpose: citations, and dates in `retry-after`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::message::Block;
+use crate::model::{Reply, Usage};
+use crate::sse::Event;
+
+/// What can be used before the reply is whole.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// To be shown. The same text comes once more, whole, in its block.
+    Text(String),
+    /// A block that has ended.
+    Finished(Block),
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    pub says: String,
+    /// Another try may go better.
+    pub passes: bool,
+    /// How long the server wants us to wait before it.
+    pub wait: Option<Duration>,
+}
+
+impl Failure {
+    pub fn new(passes: bool, says: impl Into<String>) -> Self {
+        Self { says: says.into(), passes, wait: None }
+    }
+}
+
+/// The reply so far.
+#[derive(Default)]
+pub struct Assembly {
+    blocks: BTreeMap<u64, Growing>,
+    stop_reason: Option<String>,
+    usage: Usage,
+    /// Nothing more needs to be read.
+    pub is_whole: bool,
+    /// Some of it is on the screen, or runs: it must not come twice.
+    pub was_used: bool,
+}
+
+/// A block that is being written. It is kept as JSON, so that kinds we do not know (thinking, with
+/// its signature) go back to the API as they came.
+struct Growing {
+    block: Value,
+    /// A tool's arguments: JSON in pieces, cut anywhere.
+    arguments: String,
+    has_ended: bool,
+}
+
+impl Assembly {
+    /// Takes the next event. Events of kinds we do not know, and pings, mean nothing to us.
+    pub fn take(&mut self, event: &Event) -> Result<Option<Piece>, Failure> {
+        let nonsense =
+            || Failure::new(false, format!("the model sent what makes no sense: {event:?}"));
+        let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
+        self.usage.update(&data["message"]["usage"]); // at the start
+        self.usage.update(&data["usage"]); // at the end: the whole reply's counts, not further ones
+        let piece = match event.name.as_str() {
+            "content_block_start" => {
+                let block = data["content_block"].clone();
+                block.as_object().ok_or_else(nonsense)?;
+                let text = text_in(&block);
+                let growing = Growing { block, arguments: String::new(), has_ended: false };
+                self.blocks.insert(data["index"].as_u64().ok_or_else(nonsense)?, growing);
+                text.map(Piece::Text)
+            }
+            "content_block_delta" => {
+                let growing = self.growing(&data).ok_or_else(nonsense)?;
+                growing.take(&data["delta"]).map(Piece::Text)
+            }
+            "content_block_stop" => {
+                let growing = self.growing(&data).ok_or_else(nonsense)?;
+                growing.has_ended = true;
+                Some(Piece::Finished(growing.as_block().ok_or_else(nonsense)?))
+            }
+            "error" => return Err(refusal(&data["error"])),
+            other => {
+                self.is_whole |= other == "message_stop";
+                let reason = data["delta"]["stop_reason"].as_str().map(String::from);
+                self.stop_reason = reason.or(self.stop_reason.take());
+                None
+            }
+        };
+        self.was_used |= piece.is_some();
+        Ok(piece)
+    }
+
+    /// The open block that an event speaks of.
+    fn growing(&mut self, data: &Value) -> Option<&mut Growing> {
+        let growing = self.blocks.get_mut(&data["index"].as_u64()?)?;
+        (!growing.has_ended).then_some(growing)
+    }
+
+    /// The reply as far as it came. Of blocks that have not ended, only a text is in it: it was shown.
+    pub fn into_reply(self) -> Reply {
+        let counts = |growing: &Growing| growing.has_ended || growing.block["type"] == "text";
+        let blocks = self.blocks.into_values().filter(counts);
+        let mut content: Vec<Block> = blocks.filter_map(|growing| growing.as_block()).collect();
+        // The API refuses an empty text when it is sent back, but some models produce one.
+        content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
+        Reply { content, stop_reason: self.stop_reason, usage: self.usage }
+    }
+}
+
+impl Growing {
+    /// Takes a delta: `text` in a `text_delta`, `thinking` in a `thinking_delta`, and so on, each
+    /// for the field of its name. Gives the text that is to be shown.
+    fn take(&mut self, delta: &Value) -> Option<String> {
+        let name = delta["type"].as_str()?.strip_suffix("_delta")?;
+        if name == "input_json" {
+            self.arguments += delta["partial_json"].as_str()?;
+            return None;
+        }
+        let piece = delta[name].as_str()?;
+        match &mut self.block[name] {
+            Value::String(text) => text.push_str(piece),
+            other => *other = json!(piece),
+        }
+        text_in(delta)
+    }
+
+    /// The block as our own type. A call gets its arguments, or where they are torn, their text.
+    fn as_block(&self) -> Option<Block> {
+        let mut block = self.block.clone();
+        if block["type"] == "tool_use" {
+            block["input"] = match serde_json::from_str(&self.arguments) {
+                Ok(arguments) => Value::Object(arguments),
+                // A call without arguments has no pieces, or an empty one.
+                Err(_) if self.arguments.is_empty() => json!({}),
+                Err(_) => json!({ UNREADABLE: self.arguments }),
+            };
+        }
+        serde_json::from_value(block).ok()
+    }
+}
+
+/// The name under which arguments that are no JSON object stand in a call. The API wants an object
+/// back, the model wants to know what it wrote, and the call must not be run with half of it.
+const UNREADABLE: &str = "unreadable_arguments";
+
+/// The text of arguments that could not be read. The tool runner answers them with an error.
+pub fn unreadable(input: &Value) -> Option<&str> {
+    input.get(UNREADABLE)?.as_str()
+}
+
+/// The text in a block's start or in a delta. An empty one shows nothing.
+fn text_in(value: &Value) -> Option<String> {
+    value["text"].as_str().filter(|text| !text.is_empty()).map(String::from)
+}
+
+/// An error event comes in the middle of a stream, after a status of 200.
+fn refusal(error: &Value) -> Failure {
+    let [kind, message] = ["type", "message"].map(|name| error[name].as_str().unwrap_or_default());
+    let passes = matches!(kind, "rate_limit_error" | "api_error" | "overloaded_error");
+    Failure::new(passes, format!("the model broke off: {kind}: {message}"))
+}
+
+/// A request is sent again three times; the waits between come to 3.5 seconds at the most, unless
+/// the server asks for longer ones.
+const RETRIES: u32 = 3;
+
+/// How long to wait before the request is sent again, or nothing where that would be wrong. `dice` is
+/// any byte that differs from client to client, so that not all come back in the same moment; it
+/// takes up to a quarter off.
+pub fn wait_before_retry(failure: &Failure, tried_again: u32, dice: u8) -> Option<Duration> {
+    if !failure.passes || tried_again >= RETRIES {
+        return None;
+    }
+    let wait = Duration::from_millis(500) * 2_u32.pow(tried_again);
+    Some(failure.wait.unwrap_or(wait - wait * u32::from(dice) / 1024))
+}
+
+/// Whether a status says that another try may go better. The server's own word (`x-should-retry`)
+/// counts more, save where we did something wrong: that stays wrong.
+pub fn passes(status: u16, should_retry: Option<bool>) -> bool {
+    let is_ours = matches!(status, 400 | 401);
+    !is_ours && should_retry.unwrap_or(matches!(status, 429 | 500 | 503 | 529))
+}
+
+/// The wait that the headers `retry-after-ms` and `retry-after` (in seconds) ask for. More than a
+/// minute, or none at all, is not taken at its word.
+pub fn retry_after(milliseconds: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
+    let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<f64>().ok());
+    let asked = [number(milliseconds).map(|number| number / 1000.0), number(seconds)];
+    let sane = asked.into_iter().flatten().find(|seconds| *seconds > 0.0 && *seconds <= 60.0);
+    sane.map(Duration::from_secs_f64)
+}
+
+#[cfg(test)]
+#[path = "../tests/streaming.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+use std::fs;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::permit_tests::user;
+use super::*;
+
+fn project() -> (TempDir, Arc<Tools>) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "a").unwrap();
+    let settings = json!({ "permissions": { "defaultMode": "bypassPermissions" } });
+    fs::create_dir(folder.path().join(".claude")).unwrap();
+    fs::write(folder.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+    let tools = Arc::new(Tools::load(folder.path(), folder.path()).unwrap());
+    (folder, tools)
+}
+
+fn read(id: usize) -> Block {
+    Block::ToolUse {
+        id: id.to_string(),
+        name: "read_file".into(),
+        input: json!({ "path": "a.txt" }),
+    }
+}
+
+fn shell(id: usize, command: &str) -> Block {
+    let input = json!({ "command": command });
+    Block::ToolUse { id: id.to_string(), name: "run_shell".into(), input }
+}
+
+/// What the calls give: id and text.
+async fn results(calls: Calls, blocks: Vec<Block>) -> Vec<(String, String)> {
+    let reply = Message { role: Role::Assistant, content: blocks };
+    let (_sender, interrupts) = watch::channel(());
+    let results = calls.answer_every_call(&reply, &interrupts, &mut user(&[])).await;
+    let pair = |block| match block {
+        Block::ToolResult { tool_use_id, content, .. } => (tool_use_id, content),
+        other => panic!("no result: {other:?}"),
+    };
+    results.into_iter().map(pair).collect()
+}
+
+#[tokio::test]
+async fn reads_begin_when_their_block_ends_and_at_most_ten_at_once() {
+    let (_folder, tools) = project();
+    let mut calls = Calls::new(&tools);
+    let blocks: Vec<Block> = (0..12).map(read).collect();
+    blocks.iter().for_each(|block| calls.begin(block));
+    assert_eq!(calls.begun.len(), 10);
+    let results = results(calls, blocks).await;
+    assert_eq!(results.len(), 12);
+    assert!(results.iter().enumerate().all(|(n, (id, text))| *id == n.to_string() && text == "a"));
+}
+
+#[tokio::test]
+async fn what_is_no_read_does_not_begin_before_the_reply_is_whole_nor_does_a_read_behind_it() {
+    let (_folder, tools) = project();
+    let mut calls = Calls::new(&tools);
+    let blocks = vec![read(0), shell(1, "printf b > a.txt"), read(2)];
+    blocks.iter().for_each(|block| calls.begin(block));
+    assert_eq!(calls.begun.len(), 1);
+    let results = results(calls, blocks).await;
+    assert_eq!((results[0].1.as_str(), results[2].1.as_str()), ("a", "b"));
+}
+
+#[tokio::test]
+async fn what_is_no_read_runs_alone_and_in_order() {
+    let (_folder, tools) = project();
+    let slow = shell(0, "sleep 0.3; printf 1 >> a.txt");
+    let blocks = vec![slow, shell(1, "printf 2 >> a.txt"), read(2)];
+    assert_eq!(results(Calls::new(&tools), blocks).await[2].1, "a12");
+}
+
+#[tokio::test]
+async fn after_ctrl_c_nothing_more_is_run_and_every_call_is_answered() {
+    let (folder, tools) = project();
+    let content = vec![shell(0, "touch never"), read(1)];
+    let reply = Message { role: Role::Assistant, content };
+    let (sender, interrupts) = watch::channel(());
+    sender.send(()).unwrap();
+    let results = Calls::new(&tools).answer_every_call(&reply, &interrupts, &mut user(&[])).await;
+    let said = |block: &Block| matches!(block, Block::ToolResult { content, is_error: true, .. } if content == INTERRUPTED);
+    assert!(results.len() == 2 && results.iter().all(said), "{results:?}");
+    assert!(!folder.path().join("never").exists());
+}

@@ -1,0 +1,445 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use std::time::Duration;
+
+use super::*;
+
+fn text(text: &str) -> Block {
+    Block::Text { text: text.to_string() }
+}
+
+fn call(id: &str) -> Block {
+    Block::ToolUse { id: id.to_string(), name: "t".to_string(), input: json!({}) }
+}
+
+fn result(id: &str) -> Block {
+    Block::ToolResult { tool_use_id: id.into(), content: format!("of {id}"), is_error: false }
+}
+
+fn interrupted(id: &str) -> Block {
+    Block::ToolResult { tool_use_id: id.into(), content: INTERRUPTED.into(), is_error: true }
+}
+
+fn user(content: Vec<Block>) -> Message {
+    Message { role: Role::User, content }
+}
+
+fn model(content: Vec<Block>) -> Message {
+    Message { role: Role::Assistant, content }
+}
+
+fn a_whole_history() -> Vec<Message> {
+    vec![
+        user(vec![text("Count the “lamps” 🦀\n")]),
+        model(vec![text("I look."), call("a"), call("b")]),
+        user(vec![result("a"), result("b")]),
+        model(vec![text("Two.")]),
+    ]
+}
+
+fn usage(input: u64, write: u64, read: u64, output: u64) -> Usage {
+    Usage {
+        input_tokens: input,
+        cache_creation_input_tokens: write,
+        cache_read_input_tokens: read,
+        output_tokens: output,
+    }
+}
+
+struct Place {
+    home: tempfile::TempDir,
+    project: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap(), project: tempfile::tempdir().unwrap() }
+    }
+
+    fn start(&self, messages: &[Message]) -> Session {
+        let mut session = Session::start(self.home.path(), self.project.path());
+        for message in messages {
+            session.push(message.clone()).unwrap();
+        }
+        session
+    }
+
+    fn resume(&self, name: Option<&str>) -> Result<(Session, Vec<String>)> {
+        Session::resume(self.home.path(), self.project.path(), name)
+    }
+}
+
+fn name(session: &Session) -> String {
+    session.path().unwrap().file_stem().unwrap().to_string_lossy().to_string()
+}
+
+#[test]
+fn a_session_comes_back_as_it_was() {
+    let place = Place::new();
+    let mut session = place.start(&a_whole_history());
+    session.used("m", usage(1, 2, 3, 4)).unwrap();
+    session.used("m", usage(10, 20, 30, 40)).unwrap();
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!(back.messages, a_whole_history());
+    assert_eq!(back.usage, session.usage);
+    assert_eq!(back.usage, usage(11, 22, 33, 44));
+    assert_eq!(notes, [format!("session {} goes on", name(&session))]);
+}
+
+#[test]
+fn a_message_is_on_disk_when_push_returns() {
+    let place = Place::new();
+    let mut session = place.start(&[]);
+    for (count, message) in a_whole_history().into_iter().enumerate() {
+        session.push(message).unwrap();
+        let file = fs::read_to_string(session.path().unwrap()).unwrap();
+        assert_eq!(file.lines().count(), count + 1);
+        assert!(file.ends_with("}\n"));
+    }
+}
+
+#[test]
+fn unknown_blocks_come_back_unchanged() {
+    let place = Place::new();
+    let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "EqQB", "z": [1] });
+    let history = [user(vec![text("a")]), model(vec![Block::Other(thinking), text("b")])];
+    place.start(&history);
+    assert_eq!(place.resume(None).unwrap().0.messages, history);
+}
+
+#[test]
+fn a_session_without_a_message_leaves_no_file() {
+    let place = Place::new();
+    assert_eq!(place.start(&[]).path(), None);
+    let error = place.resume(None).err().unwrap();
+    assert_eq!(error.to_string(), "this folder has no session that could go on");
+}
+
+#[test]
+fn the_newest_session_is_resumed_or_the_one_that_is_named() {
+    let place = Place::new();
+    let first = place.start(&[user(vec![text("first")])]);
+    let second = place.start(&[user(vec![text("second")])]);
+    assert!(name(&first) < name(&second));
+    assert_eq!(place.resume(None).unwrap().0.messages, second.messages);
+    assert_eq!(place.resume(Some(&name(&first))).unwrap().0.messages, first.messages);
+}
+
+#[test]
+fn a_name_that_is_not_there_is_answered_with_those_that_are() {
+    let place = Place::new();
+    let first = place.start(&[user(vec![text("first")])]);
+    let error = place.resume(Some("x")).err().unwrap().to_string();
+    assert!(error.ends_with(&format!("x.jsonl; there are {}", name(&first))), "{error}");
+}
+
+#[test]
+fn each_project_has_its_own_sessions() {
+    let place = Place::new();
+    let other = Place { home: place.home, project: tempfile::tempdir().unwrap() };
+    let there = Session::start(other.home.path(), place.project.path());
+    assert_ne!(other.start(&[]).folder, there.folder);
+}
+
+#[test]
+fn a_project_folder_is_named_after_the_whole_path() {
+    let folder = project_folder(Path::new("home"), Path::new("/no/such place/län tern"));
+    let projects = Path::new("home").join(".loopwright").join("projects");
+    assert_eq!(folder, projects.join("-no-such-place-län-tern"));
+}
+
+#[test]
+fn names_in_order_are_sessions_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let moment = UNIX_EPOCH + Duration::from_micros(1_798_761_599_999_999);
+    let names = [0, 1].map(|later| {
+        let (path, _) = create_in(folder.path(), moment + Duration::from_micros(later)).unwrap();
+        path.file_stem().unwrap().to_string_lossy().to_string()
+    });
+    let process = std::process::id();
+    let wanted = ["2026-12-31-235959-999999", "2027-01-01-000000-000000"];
+    assert_eq!(names, wanted.map(|name| format!("{name}-{process}")));
+    assert_eq!(names_in(folder.path()), names);
+}
+
+#[test]
+fn a_torn_last_line_costs_that_line_alone_and_is_said() {
+    let place = Place::new();
+    let path = place.start(&a_whole_history()).path().unwrap().to_path_buf();
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 20]).unwrap();
+    let (mut back, notes) = place.resume(None).unwrap();
+    assert_eq!(back.messages, a_whole_history()[..3]);
+    assert_eq!(notes.len(), 2);
+    assert!(notes[1].contains("its line 4 is unreadable and left out"), "{notes:?}");
+
+    // What is added then does not stick to the torn line.
+    back.push(model(vec![text("again")])).unwrap();
+    back.push(user(vec![text("more")])).unwrap();
+    let (again, notes) = place.resume(None).unwrap();
+    assert_eq!(again.messages, back.messages);
+    assert_eq!(notes.len(), 2);
+}
+
+#[test]
+fn a_last_line_that_lacks_only_its_line_feed_counts() {
+    let place = Place::new();
+    let path = place.start(&a_whole_history()).path().unwrap().to_path_buf();
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    let (mut back, notes) = place.resume(None).unwrap();
+    assert_eq!((back.messages.len(), notes.len()), (4, 1));
+    back.push(user(vec![text("more")])).unwrap();
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!((back.messages.len(), notes.len()), (5, 1));
+}
+
+#[test]
+fn a_session_cut_at_any_byte_resumes_with_all_whole_lines_before_it() {
+    let place = Place::new();
+    let path = place.start(&a_whole_history()).path().unwrap().to_path_buf();
+    let whole = fs::read(&path).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let (back, _) = place.resume(None).unwrap();
+        let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let lines = lines + usize::from(whole[cut] == b'\n');
+        let kept = mend(a_whole_history()[..lines].to_vec());
+        assert_eq!(back.messages, kept, "cut at {cut}");
+    }
+}
+
+#[test]
+fn an_unreadable_line_in_the_middle_costs_that_line_alone() {
+    let place = Place::new();
+    let path = place.start(&a_whole_history()).path().unwrap().to_path_buf();
+    let whole = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&[u8]> = whole.lines().map(str::as_bytes).collect();
+    let odd: &[u8] = b"\xff\0{{{";
+    let bytes = [lines[0], lines[1], lines[2], odd, b"", b"{}", lines[3], b""].join(&b'\n');
+    fs::write(&path, bytes).unwrap();
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!(back.messages, a_whole_history());
+    assert_eq!(notes.len(), 3);
+    assert!(notes[1].contains("line 4 ") && notes[2].contains("line 6 "), "{notes:?}");
+}
+
+#[test]
+fn a_killed_session_resumes_with_its_open_call_answered_and_says_so() {
+    let place = Place::new();
+    place.start(&a_whole_history()[..2]);
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!(back.messages[2], user(vec![interrupted("a"), interrupted("b")]));
+    assert_eq!(notes[1..], ["calls without a result are taken as interrupted"]);
+}
+
+/// `/dev/full` takes no byte, like a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn after_a_failed_write_the_next_line_begins_on_its_own() {
+    let place = Place::new();
+    let mut session = place.start(&a_whole_history()[..1]);
+    let (path, file) = session.file.take().unwrap();
+    let full = File::options().append(true).open("/dev/full").unwrap();
+    session.file = Some((path.clone(), full));
+    let error = session.push(model(vec![text("lost")])).unwrap_err();
+    assert!(error.to_string().ends_with(".jsonl cannot be written"), "{error}");
+    assert_eq!(session.messages, a_whole_history()[..1]);
+
+    // Half a line may have got through before the disk was full.
+    let half = fs::read_to_string(&path).unwrap() + "{\"kind\":\"mess";
+    fs::write(&path, half).unwrap();
+    session.file = Some((path, file));
+    session.push(model(vec![text("after")])).unwrap();
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!(back.messages, session.messages);
+    assert_eq!(notes.len(), 2);
+}
+
+#[test]
+fn where_nothing_can_be_written_the_message_is_not_taken() {
+    let place = Place::new();
+    fs::write(place.home.path().join(".loopwright"), "a file").unwrap();
+    let mut session = place.start(&[]);
+    let error = session.push(user(vec![text("a")])).unwrap_err();
+    assert!(error.to_string().starts_with("the session "), "{error}");
+    assert_eq!(session.messages, []);
+}
+
+#[test]
+fn a_whole_history_is_left_as_it_is() {
+    assert_eq!(mend(a_whole_history()), a_whole_history());
+}
+
+#[test]
+fn a_missing_result_is_put_before_the_text_that_follows() {
+    let history = vec![
+        user(vec![text("a")]),
+        model(vec![call("a"), call("b")]),
+        user(vec![result("b"), text("go on")]),
+    ];
+    let mended = mend(history);
+    assert_eq!(mended[2], user(vec![interrupted("a"), result("b"), text("go on")]));
+}
+
+#[test]
+fn a_lost_line_of_results_is_replaced() {
+    let mut history = a_whole_history();
+    history.remove(2);
+    let mended = mend(history);
+    assert_eq!(mended[2], user(vec![interrupted("a"), interrupted("b")]));
+    assert_eq!(mended[3], model(vec![text("Two.")]));
+}
+
+#[test]
+fn a_result_without_its_call_is_dropped() {
+    let mut history = a_whole_history();
+    history.remove(1);
+    let whole = vec![history[0].clone(), history[2].clone()];
+    assert_eq!(mend(history), whole);
+}
+
+/// What the API demands: every call is answered once, at once, and nothing else is answered.
+fn checked_against_the_rules(history: &[Message]) -> Result<(), String> {
+    let mut calls: Vec<String> = Vec::new();
+    for (number, message) in history.iter().enumerate() {
+        let ids = |wanted: Role| -> Vec<String> {
+            let id = |block: &Block| match block {
+                Block::ToolUse { id, .. } if wanted == Role::Assistant => Some(id.clone()),
+                Block::ToolResult { tool_use_id, .. } if wanted == Role::User => {
+                    Some(tool_use_id.clone())
+                }
+                _ => None,
+            };
+            message.content.iter().filter_map(id).collect()
+        };
+        if message.content.is_empty() {
+            return Err(format!("{number} is empty"));
+        }
+        if ids(Role::User) != calls {
+            return Err(format!("{number}: called {calls:?}, answered {:?}", ids(Role::User)));
+        }
+        calls = ids(Role::Assistant);
+    }
+    if calls.is_empty() { Ok(()) } else { Err("ends in a call".into()) }
+}
+
+/// A history as it was written, a turn a number: how many calls, and then the next.
+fn any_history() -> impl Strategy<Value = Vec<Message>> {
+    prop::collection::vec(0..4_usize, 1..6).prop_map(|turns| {
+        let mut history = Vec::new();
+        for (turn, count) in turns.into_iter().enumerate() {
+            let ids: Vec<String> = (0..count).map(|call| format!("{turn}-{call}")).collect();
+            history.push(user(vec![text(&format!("a{turn}"))]));
+            let calls = ids.iter().map(|id| call(id));
+            history.push(model([text("I look.")].into_iter().chain(calls).collect()));
+            if count > 0 {
+                history.push(user(ids.iter().map(|id| result(id)).collect()));
+                history.push(model(vec![text("Done.")]));
+            }
+        }
+        history
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_lines_are_lost_the_rest_is_valid_and_no_text_is_lost(
+        history in any_history(), lost in prop::collection::vec(any::<bool>(), 24),
+    ) {
+        let left: Vec<Message> =
+            history.into_iter().zip(lost).filter(|(_, lost)| !lost).map(|(message, _)| message).collect();
+        let texts = |history: &[Message]| -> Vec<Block> {
+            let blocks = history.iter().flat_map(|message| message.content.clone());
+            blocks.filter(|block| matches!(block, Block::Text { .. })).collect()
+        };
+        let mended = mend(left.clone());
+        prop_assert_eq!(checked_against_the_rules(&mended), Ok(()));
+        prop_assert_eq!(texts(&mended), texts(&left));
+        prop_assert_eq!(mend(mended.clone()), mended);
+    }
+
+    #[test]
+    fn any_bytes_in_the_file_are_read_without_a_panic_and_can_be_added_to(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let place = Place::new();
+        let path = place.start(&a_whole_history()).path().unwrap().to_path_buf();
+        let mut file = fs::read(&path).unwrap();
+        let at = cut.index(file.len());
+        file.splice(at..at, bytes);
+        fs::write(&path, file).unwrap();
+        let (mut back, _) = place.resume(None).unwrap();
+        prop_assert_eq!(checked_against_the_rules(&back.messages), Ok(()));
+        back.push(user(vec![text("more")])).unwrap();
+        let (again, _) = place.resume(None).unwrap();
+        prop_assert_eq!(checked_against_the_rules(&again.messages), Ok(()));
+        prop_assert_eq!(again.messages.last().unwrap().content.last(), Some(&text("more")));
+    }
+}
+
+#[test]
+fn each_kind_of_token_has_its_price_and_cached_ones_are_counted_once() {
+    let million = usage(1_000_000, 0, 0, 0);
+    assert_eq!(cost("claude-sonnet-4-5", &million), Some(3.0));
+    assert_eq!(cost("claude-sonnet-4-5", &usage(0, 1_000_000, 0, 0)), Some(3.75));
+    assert_eq!(cost("claude-sonnet-4-5", &usage(0, 0, 1_000_000, 0)), Some(0.3));
+    assert_eq!(cost("claude-sonnet-4-5", &usage(0, 0, 0, 1_000_000)), Some(15.0));
+    assert_eq!(cost("claude-haiku-4-5", &usage(4, 8, 10, 2)), Some(25e-6));
+    assert_eq!(usage(4, 8, 10, 2).all_input(), 22);
+}
+
+#[test]
+fn a_model_is_known_by_its_whole_name_or_with_a_date() {
+    let one = usage(1_000_000, 0, 0, 0);
+    assert_eq!(cost("claude-haiku-4-5-20251001", &one), Some(1.0));
+    for unknown in ["", "claude-haiku-4", "claude-haiku-4-51", "scripted"] {
+        assert_eq!(cost(unknown, &one), None, "{unknown}");
+    }
+}
+
+#[test]
+fn one_unknown_model_makes_the_whole_cost_unknown() {
+    let place = Place::new();
+    let mut session = place.start(&[]);
+    assert_eq!(session.cost, Some(0.0));
+    session.used("claude-haiku-4-5", usage(1_000_000, 0, 0, 0)).unwrap();
+    assert_eq!(session.cost, Some(1.0));
+    session.used("scripted", usage(1, 0, 0, 0)).unwrap();
+    assert_eq!(session.cost, None);
+}
+
+#[test]
+fn usage_from_any_server_is_read_and_never_overflows() {
+    let read = |value: Value| Usage::from(value);
+    assert_eq!(
+        read(json!({ "input_tokens": 3, "cache_read_input_tokens": null })),
+        usage(3, 0, 0, 0)
+    );
+    assert_eq!(read(json!({ "output_tokens": -1 })), Usage::default());
+    assert_eq!(read(Value::Null), Usage::default());
+    let count = u64::MAX;
+    let mut most = read(json!({
+        "input_tokens": count, "cache_creation_input_tokens": count,
+        "cache_read_input_tokens": count, "output_tokens": count,
+    }));
+    most.add(&most.clone());
+    assert_eq!((most.all_input(), most.output_tokens), (6 << 40, 2 << 40));
+}
+
+#[test]
+fn a_compacted_session_is_resumed_as_it_was_and_its_file_keeps_the_originals() {
+    let place = Place::new();
+    let mut session = place.start(&a_whole_history());
+    session.messages = vec![user(vec![text("the first words"), text("what has happened since")])];
+    session.compacted().unwrap();
+    session.push(model(vec![text("and on")])).unwrap();
+    let (back, notes) = place.resume(None).unwrap();
+    assert_eq!((back.messages.len(), notes.len()), (2, 1));
+    assert_eq!(back.messages, session.messages);
+    let file = fs::read_to_string(session.path().unwrap()).unwrap();
+    let first = serde_json::to_string(&a_whole_history()[1].content).unwrap();
+    assert!(file.contains(&first), "{file}");
+}
