@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::place::{Place, tool_use_id};
-use crate::request::{all_texts, list, result, short, texts};
+use crate::request::{all_texts, list, results, short, texts};
 use crate::scene::{Call, Expect, LineKind, Part, Reply, Scene};
 use crate::values::Values;
 
@@ -44,8 +44,9 @@ pub fn capture(
     values: &mut Values,
 ) {
     let part = &scene.parts[place.part];
+    let results = results(body);
     for line in 0..place.line {
-        for answered in answered(part, line, body) {
+        for answered in answered(part, line, &results) {
             let Some(result) = answered.result else { continue };
             capture_from(&answered.call.capture, &texts(&result["content"]), patterns, values);
         }
@@ -62,7 +63,7 @@ fn capture_from(
     values: &mut Values,
 ) {
     for (name, pattern) in captures {
-        let pattern = values.fill(pattern);
+        let pattern = values.fill_pattern(pattern);
         let found = texts.iter().rev().find_map(|text| patterns.last_match(&pattern, text));
         if let Some(found) = found {
             values.set(name, found);
@@ -81,14 +82,14 @@ pub fn misses(
     let part = &scene.parts[place.part];
     let mut missed = Vec::new();
     if let Some(before) = calls_before(part, place.line) {
-        for answered in answered(part, before, body) {
+        for answered in answered(part, before, &results(body)) {
             result_misses(&answered, patterns, values, &mut missed);
         }
     }
     if let Some(reply) = reply_at(part, place.line) {
         request_misses(&reply.expect, body, values, &mut missed);
         for (name, pattern) in &reply.capture {
-            let pattern = values.fill(pattern);
+            let pattern = values.fill_pattern(pattern);
             if !all_texts(body).iter().any(|text| patterns.last_match(&pattern, text).is_some()) {
                 missed.push(format!("nothing in the request matches `{pattern}` (for <<{name}>>)"));
             }
@@ -113,12 +114,17 @@ fn calls_before(part: &Part, line: usize) -> Option<usize> {
 }
 
 /// The calls that were really made at this line: its own, or those of `otherwise`.
-fn answered<'a>(part: &'a Part, line: usize, body: &'a Value) -> Vec<Answered<'a>> {
+fn answered<'a>(
+    part: &'a Part,
+    line: usize,
+    results: &HashMap<&str, &'a Value>,
+) -> Vec<Answered<'a>> {
     let Some(reply) = reply_at(part, line) else { return Vec::new() };
     let find = |calls: &'a [Call], otherwise: bool| -> Vec<Answered<'a>> {
         let id = |number| tool_use_id(&part.name, line, number, otherwise);
         let calls = calls.iter().enumerate();
-        calls.map(|(n, call)| Answered { call, result: result(body, &id(n)) }).collect()
+        let result = |number| results.get(id(number).as_str()).copied();
+        calls.map(|(n, call)| Answered { call, result: result(n) }).collect()
     };
     if let Some(other) = &reply.otherwise {
         let answered = find(&other.calls, true);
@@ -162,7 +168,7 @@ fn result_misses(
     }
     missed.extend(error_missed(call, result, &tool, &shown));
     for (name, pattern) in &call.capture {
-        let pattern = values.fill(pattern);
+        let pattern = values.fill_pattern(pattern);
         if patterns.last_match(&pattern, &text).is_none() {
             missed.push(format!(
                 "nothing in {tool} matches `{pattern}` (for <<{name}>>); it begins “{shown}”"

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
+use hyper::body::Bytes;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,13 +19,13 @@ use crate::event::{Event, Exchange, Fault, FaultKind};
 use crate::expect::{self, Patterns, reply_at};
 use crate::gate::Hold;
 use crate::inner::Inner;
-use crate::intake::{Refused, header, read};
+use crate::intake::{Refused, has_key, header, parse, read};
 use crate::journal::Journal;
 use crate::keys::Keys;
 use crate::place::{self, Place};
 use crate::play::Cued;
 use crate::reply::{self, Cue};
-use crate::respond::{inner_failed, json, whole};
+use crate::respond::{broken_off, inner_failed, json, whole};
 use crate::scene::Scene;
 use crate::strict;
 use crate::usage::{Measured, Usage};
@@ -43,6 +45,17 @@ pub struct Front {
     pub numbers: AtomicUsize,
 }
 
+/// From this size on, a request is read and judged on a thread of its own: others are not held up.
+const LARGE: usize = 64 << 10;
+
+/// A request as it came, not yet read.
+struct Arrival {
+    number: usize,
+    key: String,
+    bytes: Bytes,
+    came: Instant,
+}
+
 /// A request that passed all rules.
 struct Asked {
     number: usize,
@@ -54,6 +67,21 @@ struct Asked {
     came: Instant,
 }
 
+/// What a request turned out to be.
+enum Judged {
+    Refused {
+        request: Value,
+        size: usize,
+        refused: Refused,
+    },
+    /// No line expects it.
+    Surprise {
+        asked: Box<Asked>,
+        why: String,
+    },
+    Cued(Box<Cued>),
+}
+
 pub async fn handle(
     State(front): State<Arc<Front>>,
     request: Request,
@@ -61,12 +89,12 @@ pub async fn handle(
     let (parts, body) = request.into_parts();
     Ok(match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/_journal") => json(200, &front.journal().to_json()),
-        (&Method::GET, "/v1/models") => front.said("models", &Cue::default()).await,
+        (&Method::GET, "/v1/models") => front.models(&parts.headers).await,
         (&Method::POST, "/v1/messages/count_tokens") => front.count(&parts.headers, body).await,
         (&Method::POST, "/v1/messages") => front.messages(&parts.headers, body).await,
         (method, path) => {
-            let message = format!("Not found: {method} {path}");
-            front.refuse(front.number(), Value::Null, 0, Refused { status: 404, message })
+            let refused = Refused::answer(404, format!("Not found: {method} {path}"));
+            front.refuse(front.number(), Value::Null, 0, refused)
         }
     })
 }
@@ -104,36 +132,91 @@ impl Front {
         }
     }
 
-    async fn count(&self, headers: &HeaderMap, body: Body) -> Response {
-        let body = match read(headers, body).await {
-            Ok((body, _)) => body,
-            Err(refused) => return self.refuse(self.number(), Value::Null, 0, refused),
+    async fn models(&self, headers: &HeaderMap) -> Response {
+        match has_key(headers) {
+            Ok(()) => self.said("models", &Cue::default()).await,
+            Err(refused) => self.refuse(self.number(), Value::Null, 0, refused),
+        }
+    }
+
+    async fn count(self: &Arc<Self>, headers: &HeaderMap, body: Body) -> Response {
+        let counted = match read(headers, body).await {
+            Ok(bytes) => self.beside(bytes.len(), move |front| front.tokens_of(&bytes)).await,
+            Err(refused) => Ok(Err((Value::Null, refused))),
         };
-        let total = Measured::new(&body, &self.rooms).total();
-        let usage = Usage { input_tokens: total, ..Usage::default() };
-        self.said("tokens", &Cue { usage, ..Cue::default() }).await
+        match counted {
+            Ok(Ok(input_tokens)) => {
+                let usage = Usage { input_tokens, ..Usage::default() };
+                self.said("tokens", &Cue { usage, ..Cue::default() }).await
+            }
+            Ok(Err((request, refused))) => self.refuse(self.number(), request, 0, refused),
+            Err(wrong) => inner_failed(&wrong, 0),
+        }
+    }
+
+    fn tokens_of(&self, bytes: &[u8]) -> Result<u64, (Value, Refused)> {
+        let body = parse(bytes).map_err(|refused| (Value::Null, refused))?;
+        match strict::check_counted(&body) {
+            Ok(()) => Ok(Measured::new(&body, &self.rooms).total()),
+            Err(message) => Err((body, Refused::answer(400, message))),
+        }
     }
 
     async fn messages(self: &Arc<Self>, headers: &HeaderMap, body: Body) -> Response {
         let came = Instant::now();
+        let bytes = match read(headers, body).await {
+            Ok(bytes) => bytes,
+            Err(Refused::BrokenOff) => return broken_off(),
+            Err(refused) => return self.refuse(self.number(), Value::Null, 0, refused),
+        };
         let number = self.number();
-        let (body, size) = match read(headers, body).await {
-            Ok(read) => read,
-            Err(refused) => return self.refuse(number, Value::Null, 0, refused),
+        let key = header(headers, "x-api-key").unwrap_or_default().to_string();
+        let size = bytes.len();
+        let arrival = Arrival { number, key, bytes, came };
+        match self.beside(size, move |front| front.judge(arrival)).await {
+            Ok(Judged::Cued(cued)) => {
+                self.wait_for_stage(cued.cue.number, cued.place, cued.cue.attempt).await;
+                self.play(*cued).await
+            }
+            Ok(Judged::Surprise { asked, why }) => self.surprised(*asked, why).await,
+            Ok(Judged::Refused { request, size, refused }) => {
+                self.refuse(number, request, size, refused)
+            }
+            Err(wrong) => inner_failed(&wrong, number),
+        }
+    }
+
+    /// Work that grows with a request of so many bytes: of a large one on a thread of its own.
+    async fn beside<T: Send + 'static>(
+        self: &Arc<Self>,
+        bytes: usize,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        if bytes < LARGE {
+            return Ok(work(self));
+        }
+        let front = self.clone();
+        let worked = tokio::task::spawn_blocking(move || work(&front)).await;
+        worked.context("a request could not be judged")
+    }
+
+    /// Reads a request, tries the rules of the API on it, and finds its line.
+    fn judge(&self, arrival: Arrival) -> Judged {
+        let Arrival { number, key, bytes, came } = arrival;
+        let size = bytes.len();
+        let body = match parse(&bytes) {
+            Ok(body) => body,
+            Err(refused) => return Judged::Refused { request: Value::Null, size: 0, refused },
         };
         let measured = Measured::new(&body, &self.rooms);
         if let Err(message) = strict::check(&body, &self.scene.limits, measured.total()) {
-            return self.refuse(number, body, size, Refused { status: 400, message });
+            return Judged::Refused { request: body, size, refused: Refused::answer(400, message) };
         }
-        let key = header(headers, "x-api-key").unwrap_or_default().to_string();
         let asked = Asked { number, key, body, measured, size, came };
         let values = self.values_of(&asked.key);
         match place::find(&self.scene, &values, &asked.body) {
-            Ok(place) => {
-                let cued = self.cue(asked, place, values).await;
-                self.play(cued).await
-            }
-            Err(surprise) => self.surprised(asked, surprise).await,
+            Ok(place) => Judged::Cued(Box::new(self.cue(asked, place, values))),
+            Err(why) => Judged::Surprise { asked: Box::new(asked), why },
         }
     }
 
@@ -145,7 +228,7 @@ impl Front {
 
     /// Answers a request that breaks a rule of the API; `size` in bytes.
     fn refuse(&self, number: usize, request: Value, size: usize, refused: Refused) -> Response {
-        let Refused { status, message } = refused;
+        let Refused::Answer { status, message } = refused else { return broken_off() };
         let (kind, _) = reply::kind_of_status(status);
         let answer = reply::error(kind, &message, number);
         let now = Instant::now();
@@ -176,8 +259,8 @@ impl Front {
         self.said("surprise", &Cue { number, surprise, ..Cue::default() }).await
     }
 
-    /// Looks at what the request brings, notes it, and waits for the stage.
-    async fn cue(&self, asked: Asked, place: Place, mut values: Values) -> Cued {
+    /// Looks at what the request brings, and notes it.
+    fn cue(&self, asked: Asked, place: Place, mut values: Values) -> Cued {
         let part = &self.scene.parts[place.part];
         expect::capture(&self.scene, place, &asked.body, &self.patterns, &mut values);
         let misses = expect::misses(&self.scene, place, &asked.body, &self.patterns, &values);
@@ -199,7 +282,6 @@ impl Front {
         let streamed = asked.body["stream"] == true;
         let (size, exchange) = asked.into_exchange(Some((part.name.clone(), place.line)), attempt);
         self.journal().add(exchange, size);
-        self.wait_for_stage(cue.number, place, attempt).await;
         Cued { place, cue, streamed }
     }
 

@@ -27,7 +27,10 @@ fn command() -> Command {
     let scene = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     Command::new("mock-server")
         .about("A scripted model: speaks the wire format of a real one, says what a scene says")
-        .after_help("The journal of requests is at /_journal. Ctrl+C stops the server.")
+        .after_help(
+            "The journal of requests is at /_journal. Ctrl+C stops the server.\n\n\
+             Exit codes: 0 all is well · 1 something is not · 2 bad use",
+        )
         .args_conflicts_with_subcommands(true)
         .arg_required_else_help(true)
         .arg(scene("SCENE").help("The scene file").required(true))
@@ -82,7 +85,9 @@ async fn serve(matches: &ArgMatches) -> Result<()> {
     println!();
     println!("  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any ANTHROPIC_MODEL=scripted");
     tokio::signal::ctrl_c().await.context("cannot wait for Ctrl+C")?;
-    model.stop().await;
-    println!("stopped");
+    tokio::select! {
+        () = model.stop() => println!("stopped"),
+        _ = tokio::signal::ctrl_c() => println!("stopped at once"),
+    }
     Ok(())
 }

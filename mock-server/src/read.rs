@@ -2,8 +2,11 @@
 //!
 //! Three passes: `table.rs` parses and gives every key its line; this file with `lines.rs` and
 //! `rules.rs` turns tables into a `Scene` and notes unknown keys; `references.rs` looks at what
-//! the parts say of each other (names, files, user lines). All faults are reported at once.
+//! the parts say of each other (names, files, user lines), and `flow.rs` at whether the
+//! conversations can be played. All faults are reported at once.
 
+mod files;
+mod flow;
 mod lines;
 mod references;
 mod rules;
@@ -16,7 +19,10 @@ use anyhow::{Context, Result, bail};
 use toml::de::DeTable;
 
 use crate::scene::{Draw, Limits, Part, Scene};
-use table::{Entry, Faults, Table};
+use table::{Entry, Faults, HOUR, MANY, Table};
+
+/// In seconds: no scene takes longer.
+const DAY: u64 = 86_400;
 
 const KNOWN: &str = "title, proves, args, time_limit, pace, fill, next, [model], [parts], \
                      [random], [[main]], [[NAME]] for each name in [parts], [verify]";
@@ -24,9 +30,16 @@ const KNOWN: &str = "title, proves, args, time_limit, pace, fill, next, [model],
 impl Scene {
     /// Reads a scene. The error names file and line of everything that is wrong.
     pub fn read(path: &Path) -> Result<Scene> {
-        let text = std::fs::read_to_string(path)
+        let bytes = files::read(path)
             .with_context(|| format!("cannot read the scene {}", path.display()))?;
-        Self::parse(&text, path)
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Self::parse(text, path),
+            Err(wrong) => {
+                let before = &bytes[..wrong.valid_up_to()];
+                let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+                refuse(path, vec![(line, "this line is not UTF-8".to_string())])
+            }
+        }
     }
 
     /// Reads a scene from a text; `path` says where it would stand, for messages and for the
@@ -35,18 +48,34 @@ impl Scene {
         let mut faults = Faults::new(text);
         let (document, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
-            let offset = error.span().map_or(0, |span| span.start);
-            faults.add(offset, format!("not valid TOML: {}", error.message()));
+            let what = format!("not valid TOML: {}", error.message());
+            match error.span() {
+                Some(span) => faults.add(span.start, what),
+                None => faults.add_at_line(line_of_placeless_error(text), what),
+            }
         }
         // After a syntax error half of the tables are missing: what else is wrong would mislead.
         if errors.is_empty() {
             let scene = scene(Table::new(0, document.get_ref()), path, &mut faults);
             references::check(&scene, document.get_ref(), text, &mut faults);
+            flow::check(&scene, &mut faults);
             let found = faults.into_sorted();
             return if found.is_empty() { Ok(scene) } else { refuse(path, found) };
         }
         refuse(path, faults.into_sorted())
     }
+}
+
+/// The parser names no place for what is nested too deep: it is the line with which the error
+/// appears.
+fn line_of_placeless_error(text: &str) -> usize {
+    let ends: Vec<usize> =
+        text.match_indices('\n').map(|(at, _)| at + 1).chain([text.len()]).collect();
+    let is_fine = |end: &usize| {
+        let (_, errors) = DeTable::parse_recoverable(&text[..*end]);
+        errors.iter().all(|error| error.span().is_some())
+    };
+    (ends.partition_point(is_fine) + 1).min(ends.len())
 }
 
 fn refuse(path: &Path, found: Vec<(usize, String)>) -> Result<Scene> {
@@ -66,8 +95,8 @@ fn scene(mut top: Table<'_>, path: &Path, faults: &mut Faults) -> Scene {
         title,
         proves: top.text("proves", faults),
         args: top.texts("args", faults),
-        time_limit: Duration::from_secs(top.whole("time_limit", faults).unwrap_or(60)),
-        pace: Duration::from_millis(top.whole("pace", faults).unwrap_or(0)),
+        time_limit: Duration::from_secs(top.whole_in("time_limit", 1..=DAY, faults).unwrap_or(60)),
+        pace: Duration::from_millis(top.whole_in("pace", 0..=HOUR, faults).unwrap_or(0)),
         limits: limits(&mut top, faults),
         random: random(&mut top, faults),
         fill: top.texts("fill", faults),
@@ -85,12 +114,12 @@ fn scene(mut top: Table<'_>, path: &Path, faults: &mut Faults) -> Scene {
 fn limits(top: &mut Table<'_>, faults: &mut Faults) -> Limits {
     let mut limits = Limits { context_window: 200_000, max_output: 64_000, cache_minimum: 1_024 };
     if let Some(mut model) = top.table("model", faults) {
-        for (key, limit) in [
-            ("context_window", &mut limits.context_window),
-            ("max_output", &mut limits.max_output),
-            ("cache_minimum", &mut limits.cache_minimum),
+        for (key, least, limit) in [
+            ("context_window", 1, &mut limits.context_window),
+            ("max_output", 1, &mut limits.max_output),
+            ("cache_minimum", 0, &mut limits.cache_minimum),
         ] {
-            *limit = model.whole(key, faults).unwrap_or(*limit);
+            *limit = model.whole_in(key, least..=MANY, faults).unwrap_or(*limit);
         }
         model.finish("context_window, max_output, cache_minimum", faults);
     }

@@ -2,6 +2,8 @@
 //!
 //! `content` and `system` may be a string or a list of blocks; here both read the same.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 /// A message's `content` or a request's `system`, as blocks or as one text.
@@ -67,12 +69,15 @@ pub fn holds(body: &Value, wanted: &str) -> bool {
     all_texts(body).iter().any(|text| text.contains(wanted))
 }
 
-/// The tool result with this id, wherever it stands.
-pub fn result<'a>(body: &'a Value, id: &str) -> Option<&'a Value> {
-    messages(body)
-        .iter()
-        .flat_map(blocks)
-        .find(|block| is_type(block, "tool_result") && block["tool_use_id"] == id)
+/// The tool results of a request by the id of their call; of two, the first.
+pub fn results(body: &Value) -> HashMap<&str, &Value> {
+    let mut results = HashMap::new();
+    for block in messages(body).iter().flat_map(blocks).filter(|b| is_type(b, "tool_result")) {
+        if let Some(id) = block["tool_use_id"].as_str() {
+            results.entry(id).or_insert(block);
+        }
+    }
+    results
 }
 
 /// The newest text of the user, cut to one line for messages.

@@ -6,6 +6,7 @@ use axum::response::Response;
 use hyper::body::Bytes;
 use serde_json::Value;
 
+use crate::delivery::{Delivery, Step};
 use crate::reply;
 use crate::scene::Reply;
 
@@ -23,6 +24,12 @@ pub fn refusal(status: u16, body: &Value, reply: &Reply) -> Response {
 pub fn inner_failed(wrong: &anyhow::Error, number: usize) -> Response {
     let message = format!("the scripted model failed: {wrong:#}");
     json(500, &reply::error("api_error", &message, number))
+}
+
+/// No answer: the connection ends, since what came over it ended in its middle.
+pub fn broken_off() -> Response {
+    let nothing = Delivery::new([Step::Drop].into(), true, |_| {});
+    response(400, "application/json", 0, Body::new(nothing))
 }
 
 pub fn json(status: u16, value: &Value) -> Response {

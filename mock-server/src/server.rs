@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use axum::serve::ListenerExt;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::event::{Event, Exchange, Fault};
@@ -17,6 +19,9 @@ use crate::place::Place;
 use crate::scene::Scene;
 use crate::values::Values;
 use crate::{expect, inner};
+
+/// How long `stop` waits for the server's thread, which may be in the middle of a large request.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A running scripted model. It listens on loopback until `stop` or drop.
 pub struct ScriptedModel {
@@ -88,11 +93,12 @@ impl ScriptedModel {
         Ok(gate)
     }
 
-    /// Stops accepting, drops open connections, and ends the inner server.
+    /// Stops accepting, drops open connections, and ends the inner server. A thread that is busy
+    /// is waited for one second; it ends by itself.
     pub async fn stop(mut self) {
         self.stop.take();
         if let Some(ended) = self.ended.take() {
-            let _ = ended.await;
+            let _ = tokio::time::timeout(PATIENCE, ended).await;
         }
     }
 }
@@ -121,18 +127,39 @@ fn run(
             }
         };
         let front = Arc::new(front(scene, options).await);
-        let router = axum::Router::new().fallback(front::handle).with_state(front.clone());
-        // Without it the system holds small events back, and a stream runs at a seventh.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
-        let _ = started.send(Ok(front));
+        let _ = started.send(Ok(front.clone()));
         tokio::select! {
-            _ = axum::serve(listener, router) => {}
+            () = accept(listener, front) => {}
             _ = stopped => {}
         }
     });
-    // Dropping the runtime drops open connections.
+    // Open connections are dropped; a large request that is being judged is not waited for.
+    runtime.shutdown_background();
+}
+
+/// Serves every connection in a task of its own.
+async fn accept(listener: tokio::net::TcpListener, front: Arc<Front>) {
+    // Without a stage, a program that has sent its request may close its side and still listen.
+    // With one, an end of the connection means that the program was killed or interrupted: its
+    // reply has then not been delivered.
+    let half_close = front.events.is_none();
+    let router = axum::Router::new().fallback(front::handle).with_state(front);
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(_) => {
+                // Too many open files, most likely: some will be closed.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        // Without it the system holds small events back, and a stream runs at a seventh.
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(router.clone());
+        let mut server = http1::Builder::new();
+        let server = server.timer(TokioTimer::new()).half_close(half_close);
+        tokio::spawn(server.serve_connection(TokioIo::new(stream), service));
+    }
 }
 
 async fn front(scene: Scene, options: Options) -> Front {

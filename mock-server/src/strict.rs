@@ -1,10 +1,11 @@
 //! What a request must be, with the messages of the real API.
 //!
-//! Rules are tried in a fixed order, and the first that is broken is answered with a 400, as the
-//! API does. Two things it only warns of (a first message of the assistant, text before a
-//! tool_result) are not refused here either.
+//! First the shape (`shape.rs`): the fields and their types. Then rules are tried in a fixed order.
+//! The first that is broken is answered with a 400, as the API does. Two things it only warns of
+//! (a first message of the assistant, text before a tool_result) are not refused here either.
 
 mod pairing;
+mod shape;
 
 use std::collections::HashSet;
 
@@ -16,11 +17,14 @@ use crate::scene::Limits;
 
 type Broken = Result<(), String>;
 
+/// Rules that hold for requests of which tokens are only counted, too.
+const RULES: [fn(&Value) -> Broken; 5] = [tools, cache_marks, texts, pairing::check, signatures];
+
 /// The first broken rule. `tokens` are the request's, as estimated.
 pub fn check(body: &Value, limits: &Limits, tokens: u64) -> Broken {
-    for rule in [shape, tools, cache_marks, texts, pairing::check, signatures, last_message] {
-        rule(body)?;
-    }
+    shape::check(body, false)?;
+    RULES.iter().try_for_each(|rule| rule(body))?;
+    last_message(body)?;
     numbers(body, limits)?;
     if tokens > limits.context_window {
         return Err(format!(
@@ -31,35 +35,10 @@ pub fn check(body: &Value, limits: &Limits, tokens: u64) -> Broken {
     Ok(())
 }
 
-fn shape(body: &Value) -> Broken {
-    if !body.is_object() {
-        return Err("Input should be a valid dictionary".into());
-    }
-    if !body["model"].is_string() {
-        return Err("model: Field required".into());
-    }
-    if body.get("max_tokens").is_none() {
-        return Err("max_tokens: Field required".into());
-    }
-    let Some(all) = body["messages"].as_array() else {
-        return Err("messages: Field required".into());
-    };
-    if all.is_empty() {
-        return Err("messages: at least one message is required".into());
-    }
-    for (index, message) in all.iter().enumerate() {
-        if !is_role(message, "user") && !is_role(message, "assistant") {
-            let role = message["role"].as_str().unwrap_or_default();
-            return Err(format!(
-                "messages: Unexpected role \"{role}\". The Messages API accepts a top-level \
-                 `system` parameter, not \"system\" as an input message role."
-            ));
-        }
-        if !message["content"].is_string() && !message["content"].is_array() {
-            return Err(format!("messages.{index}.content: Field required"));
-        }
-    }
-    Ok(())
+/// The first broken rule of a request of which only the tokens are counted.
+pub fn check_counted(body: &Value) -> Broken {
+    shape::check(body, true)?;
+    RULES.iter().try_for_each(|rule| rule(body))
 }
 
 fn tools(body: &Value) -> Broken {
@@ -74,7 +53,9 @@ fn tools(body: &Value) -> Broken {
         if !names.insert(name) {
             return Err("tools: Tool names must be unique.".into());
         }
-        if tool["input_schema"]["type"] != "object" {
+        // The server's own tools have no schema.
+        let is_custom = tool.get("type").is_none_or(|kind| kind == "custom");
+        if is_custom && tool["input_schema"]["type"] != "object" {
             return Err(format!(
                 "tools.{index}.custom.input_schema.type: Input should be 'object'"
             ));
@@ -89,9 +70,9 @@ fn tools(body: &Value) -> Broken {
     Ok(())
 }
 
-fn is_tool_name(name: &str) -> bool {
-    (1..=128).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+/// Whether the API takes this as the name of a tool.
+pub fn is_tool_name(name: &str) -> bool {
+    (1..=128).contains(&name.len()) && name.bytes().all(shape::is_of_a_name)
 }
 
 fn texts(body: &Value) -> Broken {
@@ -113,7 +94,10 @@ fn texts(body: &Value) -> Broken {
         {
             has_text(text, "messages")?;
         }
-        for block in blocks(message).iter().filter(|block| is_type(block, "text")) {
+        let all = blocks(message)
+            .iter()
+            .flat_map(|block| [block].into_iter().chain(shape::nested(block)));
+        for block in all.filter(|block| is_type(block, "text")) {
             has_text(block["text"].as_str().unwrap_or_default(), "messages")?;
         }
     }
@@ -149,19 +133,15 @@ fn signatures(body: &Value) -> Broken {
 }
 
 fn cache_marks(body: &Value) -> Broken {
-    let mut marks = 0;
-    let places = ["tools".to_string(), "system".to_string()].into_iter();
-    let lists = places.zip([list(body, "tools"), list(body, "system")]);
-    let in_messages = messages(body).iter().enumerate();
-    let in_messages = in_messages.map(|(n, m)| (format!("messages.{n}.content"), blocks(m)));
-    for (place, blocks) in lists.chain(in_messages) {
-        for (index, block) in blocks.iter().enumerate().filter(|(_, block)| is_marked(block)) {
-            marks += 1;
-            if is_type(block, "text") && block["text"] == "" {
-                return Err(format!(
-                    "{place}.{index}: cache_control cannot be set for empty text blocks"
-                ));
-            }
+    let mut marks = count_marks("tools", list(body, "tools"))?;
+    marks += count_marks("system", list(body, "system"))?;
+    marks += usize::from(is_marked(body));
+    for (index, message) in messages(body).iter().enumerate() {
+        let place = format!("messages.{index}.content");
+        marks += count_marks(&place, blocks(message))?;
+        for (number, block) in blocks(message).iter().enumerate() {
+            let place = format!("{place}.{number}.tool_result.content");
+            marks += count_marks(&place, shape::nested(block))?;
         }
     }
     if marks > 4 {
@@ -170,6 +150,19 @@ fn cache_marks(body: &Value) -> Broken {
         ));
     }
     Ok(())
+}
+
+fn count_marks(place: &str, blocks: &[Value]) -> Result<usize, String> {
+    let mut marks = 0;
+    for (index, block) in blocks.iter().enumerate().filter(|(_, block)| is_marked(block)) {
+        marks += 1;
+        if is_type(block, "text") && block["text"] == "" {
+            return Err(format!(
+                "{place}.{index}: cache_control cannot be set for empty text blocks"
+            ));
+        }
+    }
+    Ok(marks)
 }
 
 fn is_marked(block: &Value) -> bool {

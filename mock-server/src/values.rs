@@ -14,6 +14,9 @@ const WORDS: &[&str] = &[
     "kelp", "lichen", "marble", "nutmeg", "opal", "pebble", "quartz", "reed", "saffron", "tundra",
 ];
 
+/// Most lines that a line of a file is repeated to.
+pub const MOST_LINES: usize = 10_000;
+
 /// Names and values, in the order they were set; a later value of a name replaces the earlier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Values {
@@ -48,6 +51,15 @@ impl Values {
         }
     }
 
+    /// `fill` for a regular expression: a value in it means its own letters.
+    pub fn fill_pattern(&self, pattern: &str) -> String {
+        let mut filled = pattern.to_string();
+        for (name, value) in &self.pairs {
+            filled = filled.replace(&format!("<<{name}>>"), &regex::escape(value));
+        }
+        filled
+    }
+
     /// Replaces every `<<name>>` that has a value. What has none stays as it stands.
     pub fn fill(&self, text: &str) -> String {
         let mut filled = text.to_string();
@@ -79,7 +91,7 @@ impl Values {
         let inner = line.trim_end().strip_prefix("<<")?.strip_suffix(">>")?;
         let (name, text) = inner.split_once(" * ")?;
         let times: usize = self.get(name)?.parse().ok()?;
-        Some(format!("{text}\n").repeat(times))
+        Some(format!("{text}\n").repeat(times.min(MOST_LINES)))
     }
 }
 

@@ -23,6 +23,15 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+const TWO_REPLIES: &str = "
+[[main]]
+user = \"go\"
+[[main]]
+call.read_file.path = \"a\"
+[[main]]
+say = \"done\"
+";
+
 #[test]
 fn every_example_of_the_documentation_is_read() {
     let folder = folder();
@@ -33,7 +42,7 @@ fn every_example_of_the_documentation_is_read() {
             scene = format!("title = \"An example\"\n{scene}");
         }
         if !example.contains("[[main]]") {
-            scene.push_str("\n[[main]]\nuser = \"go\"\n");
+            scene.push_str(TWO_REPLIES);
         }
         if let Err(wrong) = Scene::parse(&scene, &path) {
             panic!("{wrong}\n{scene}");
@@ -94,10 +103,10 @@ stop = "never"
 #[test]
 fn what_the_stage_does_keeps_its_order() {
     let scene = parse(
-        "title = \"t\"\n[[main]]\nsay = \"x\"\nstage.kill = true\n\
+        "title = \"t\"\n[[main]]\nuser = \"go\"\n[[main]]\nsay = \"x\"\nstage.kill = true\n\
          stage.cut = { path = \"*.jsonl\", bytes = 3 }\nstage.restart = [\"-r\"]\nstage.clock = 60\n",
     );
-    let LineKind::Reply(reply) = &scene.parts[0].lines[0].kind else { panic!("a reply") };
+    let LineKind::Reply(reply) = &scene.parts[0].lines[1].kind else { panic!("a reply") };
     assert_eq!(
         reply.stage,
         [
@@ -113,8 +122,7 @@ fn what_the_stage_does_keeps_its_order() {
 fn rules_are_read_by_name_and_by_key() {
     let scene = parse(
         r#"title = "t"
-[[main]]
-user = "go"
+main = [{ user = "go" }, { say = "x", stop = "pause_turn" }, { say = "y" }]
 [verify]
 answer = ["a", "b"]
 requests = 3
@@ -152,7 +160,7 @@ order = { order = ["request 2", "screen of a b", "reply 2"] }
             ]),
         ]
     );
-    assert_eq!((scene.verify[2].at, scene.verify[2].says.as_deref()), (7, Some("it is kept")));
+    assert_eq!((scene.verify[2].at, scene.verify[2].says.as_deref()), (6, Some("it is kept")));
 }
 
 /// Everything that is wrong with this scene.
@@ -264,4 +272,163 @@ call.capture.seen = 'x'
 fn a_scene_that_is_not_there_is_named() {
     let said = Scene::read(Path::new("no/such.toml")).expect_err("refused").to_string();
     assert_eq!(said, "cannot read the scene no/such.toml");
+}
+
+/// A scene of one turn, with this added to its reply (line 4) and these rules (from line 7 on).
+fn one_turn(reply: &str, rules: &str) -> String {
+    format!(
+        "title = \"t\"\n[[main]]\nuser = \"go\"\n[[main]]\nsay = \"x\"\n{reply}\n[verify]\n{rules}\n"
+    )
+}
+
+#[test]
+fn what_a_reply_cannot_mean_is_named_with_its_line() {
+    let cases = [
+        ("stage.write = { path = \"../a\", text = \"\" }", "`../a` is no path of the story: `..`"),
+        ("stage.write = { path = \"/a\", text = \"\" }", "`/a` is no path of the story: it must"),
+        ("stage.write = { path = \"\", text = \"\" }", "`` is no path of the story: it is empty"),
+        ("stage.write = { path = \"a\" }", "`write` needs text"),
+        ("stage.write = { text = \"a\" }", "`write` needs path"),
+        ("stage.remove = \"a/../../b\"", "`a/../../b` is no path of the story"),
+        ("stage.remove = { path = \"..\" }", "`..` is no path of the story"),
+        ("stage.cut = { path = \"~/../*\", bytes = 1 }", "`~/../*` is no path of the story"),
+        ("stage.cut = { path = \"a\" }", "`cut` needs bytes"),
+        ("stage = {}", "this says nothing; here may stand: write"),
+        ("stage.clock = 18446744073709551615", "`clock` must be from 1 to 315360000"),
+        ("stage.interrupt = \"\"", "`interrupt` holds an empty text"),
+        ("otherwise = {}", "this says nothing; here may stand: say"),
+        ("expect = {}", "this says nothing; here may stand: holds"),
+        ("capture = {}", "this says nothing; here may stand: NAME"),
+        ("fault = {}", "this says nothing; here may stand: status"),
+        ("expect.holds = \"\"", "`holds` holds an empty text"),
+        ("expect.lacks = []", "`lacks` holds an empty text, or none at all"),
+        ("capture.a = ''", "an empty pattern captures nothing"),
+        ("fault.stall = { after = 1 }", "a stall needs ms"),
+        ("fault.stall = { ms = 18446744073709551615 }", "`ms` must be from 1 to 3600000"),
+        ("fault.error_event = \"overload\"", "`overload` is no error of the API"),
+        ("fault.status = 65936", "`status` must be from 400 to 599, but is 65936"),
+        ("fault.attempts = 0", "`attempts` must be from 1"),
+        ("pace = 18446744073709551615", "`pace` must be from 0 to 3600000"),
+        ("[[main.call]]\n\"read file\".path = \"a\"", "no tool can be named `read file`"),
+        ("[[main.call]]\nread_file.path = \"a\"\nreturns = \"\"", "`returns` holds an empty"),
+    ];
+    for (reply, expected) in cases {
+        let line = 6 + usize::from(reply.starts_with("[[")) + reply.matches("returns").count();
+        let expected = format!("scene.toml:{line}: {expected}");
+        let said = wrong(&one_turn(reply, "answer = \"x\""));
+        assert!(said.lines().all(|line| line.starts_with(&expected)), "{reply}\n{said}");
+    }
+    let torn = wrong(&one_turn("fault.malformed = true", "answer = \"x\""));
+    assert!(torn.starts_with("scene.toml:4: `fault.malformed` tears"), "{torn}");
+}
+
+#[test]
+fn what_a_rule_cannot_mean_is_named_with_its_line() {
+    let cases = [
+        ("a = { file = \"../a\", absent = true }", "`../a` is no path of the story"),
+        ("a = { file = \"\", absent = true }", "`` is no path of the story"),
+        ("a = { screen = \"\" }", "`screen` holds an empty text"),
+        ("a = { screen = {} }", "this rule looks for nothing"),
+        ("a = { screen = { holds = [\"a\", \"\"] } }", "`holds` holds an empty text"),
+        ("a = { screen = { matches = '' } }", "an empty pattern matches everything"),
+        ("answer = \"\"", "`answer` holds an empty text"),
+        ("a = { request = 1 }", "this rule looks for nothing"),
+        ("a = { request = 0, holds = \"x\" }", "`request` must be from 1"),
+        ("a = { request = 99, holds = \"x\" }", "there is no request 99: main has replies for 1"),
+        ("a = { order = [\"request 1\", \"reply 2\"] }", "there is no request 2"),
+        ("a = { order = [\"request 1\", \"screen \"] }", "`screen ` is no moment"),
+        ("a = { command = \"true\", exit = 4294967296 }", "`exit` must be from 0 to 255"),
+    ];
+    for (rule, expected) in cases {
+        let said = wrong(&one_turn("pace = 1", rule));
+        let expected = format!("scene.toml:8: {expected}");
+        assert!(said.starts_with(&expected), "{rule}\n{said}");
+    }
+}
+
+#[test]
+fn what_is_no_conversation_is_named_with_its_line() {
+    let after_title = |text: &str| wrong(&format!("title = \"t\"\n{text}"));
+    let cases = [
+        ("main = [{ say = \"x\" }]", "2: nothing asks for this reply"),
+        ("main = [{ user = \"a\" }, { say = \"x\" }, { say = \"y\" }]", "2: nothing asks for this"),
+        ("main = [{ user = \"a\" }, { user = \"b\" }]", "2: between this user line and the one"),
+        ("main = [{ user = \"a\\nb\" }]", "2: what is typed is one line"),
+        ("main = [{ types = \"\", until = \"x\" }]", "2: an empty line is nothing that is typed"),
+        ("time_limit = 0\nmain = [{ user = \"a\" }]", "2: `time_limit` must be from 1 to 86400"),
+        (
+            "time_limit = 18446744073709551615\nmain = [{ user = \"a\" }]",
+            "2: `time_limit` must be from 1 to 86400",
+        ),
+        ("model.context_window = 0\nmain = [{ user = \"a\" }]", "2: `context_window` must be"),
+        ("fill = \"../a\"\nmain = [{ user = \"a\" }]", "2: `fill` names `../a`: `..` leads out"),
+    ];
+    for (text, expected) in cases {
+        let said = after_title(text);
+        assert!(said.starts_with(&format!("scene.toml:{expected}")), "{text}\n{said}");
+    }
+    // What asks for a reply: a call, a cut reply, a restart, what the request is known by.
+    for before in ["call.list_files = {}", "stop = \"max_tokens\"", "stage.restart = []"] {
+        parse(&format!(
+            "{}\n",
+            one_turn(before, "answer = \"x\"")
+                .replace("[verify]", "[[main]]\nsay = \"y\"\n[verify]")
+        ));
+    }
+    parse(&one_turn("[[main]]\nsay = \"y\"\nexpect.holds = \"hook\"", "answer = \"x\""));
+    parse("title = \"t\"\nargs = [\"-p\", \"go\"]\n[[main]]\nsay = \"y\"\n");
+}
+
+#[test]
+fn a_key_nested_too_deep_is_named_with_its_line() {
+    let deep = vec!["a"; 500].join(".");
+    let said =
+        wrong(&format!("title = \"t\"\n[[main]]\nuser = \"go\"\n[[main]]\ncall.{deep} = 1\n"));
+    assert!(said.starts_with("scene.toml:5: not valid TOML: "), "{said}");
+}
+
+#[test]
+fn a_scene_that_is_not_utf_8_is_named_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("scene.toml");
+    std::fs::write(&path, b"title = \"t\"\n# caf\xe9\n").expect("a file");
+    let said = Scene::read(&path).expect_err("refused").to_string();
+    assert_eq!(said, format!("{}:2: this line is not UTF-8", path.display()));
+}
+
+#[test]
+fn a_line_of_a_file_cannot_be_repeated_without_bound() {
+    let folder = folder();
+    std::fs::write(folder.path().join("workspace/settings.conf"), "<<n * abc>>\n").expect("a file");
+    let scene = |most: &str| {
+        format!(
+            "title = \"t\"\nfill = \"settings.conf\"\n[random]\nn = \"int:1..{most}\"\n{TWO_REPLIES}"
+        )
+    };
+    let path = folder.path().join("scene.toml");
+    let said = Scene::parse(&scene("9000000000000000000"), &path).expect_err("refused").to_string();
+    assert!(said.ends_with(":2: settings.conf repeats a line `<<n>>` times: at most 10000 may be"));
+    Scene::parse(&scene("10001"), &path).expect("it is read");
+    let mut values = mock_server::Values::default();
+    values.set("n", "9000000000000000000".into());
+    assert_eq!(values.fill_file("<<n * abc>>\n").len(), 40_000);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_file_to_fill() {
+    let folder = folder();
+    let pipe = folder.path().join("workspace/pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let text = format!("title = \"t\"\nfill = \"pipe\"\n{TWO_REPLIES}");
+    let said = Scene::parse(&text, &folder.path().join("scene.toml")).expect_err("refused");
+    assert!(said.to_string().ends_with("workspace/pipe: it is no regular file"), "{said}");
+}
+
+#[test]
+fn a_value_in_a_pattern_means_its_own_letters() {
+    let mut values = mock_server::Values::default();
+    values.set("file", "a.b(1)".to_string());
+    assert_eq!(values.fill_pattern(r"^<<file>>: (\d+)"), r"^a\.b\(1\): (\d+)");
 }

@@ -7,8 +7,10 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::files;
 use super::table::Faults;
-use crate::scene::{Check, Line, LineKind, Part, Reply, Scene};
+use crate::scene::{Check, Draw, Line, LineKind, Part, Reply, Scene};
+use crate::values::MOST_LINES;
 
 /// Whether this can be the name of a value.
 pub fn is_name(text: &str) -> bool {
@@ -192,17 +194,26 @@ fn check_files(scene: &Scene, text: &str, faults: &mut Faults) {
     let folder = scene.path.parent().unwrap_or(Path::new(""));
     let line = line_of_key(text, "fill");
     for file in &scene.fill {
+        if let Some(why) = files::leads_out(file) {
+            faults.add_at_line(line, format!("`fill` names `{file}`: {why}"));
+            continue;
+        }
         let path = match file.strip_prefix("~/") {
             Some(inside) => folder.join("home").join(inside),
             None => folder.join("workspace").join(file),
         };
-        let Ok(content) = std::fs::read_to_string(&path) else {
-            faults.add_at_line(
-                line,
-                format!("`fill` names a file that cannot be read: {}", path.display()),
-            );
-            continue;
+        let content = match files::read(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(wrong) => {
+                let path = path.display();
+                faults.add_at_line(
+                    line,
+                    format!("`fill` names a file that cannot be read: {path}: {wrong}"),
+                );
+                continue;
+            }
         };
+        check_repeats(scene, file, &content, line, faults);
         for name in names(&content) {
             if !scene.random.iter().any(|(drawn, _)| drawn == name) {
                 faults.add_at_line(
@@ -210,6 +221,20 @@ fn check_files(scene: &Scene, text: &str, faults: &mut Faults) {
                     format!("{file} quotes `<<{name}>>`, which [random] does not draw"),
                 );
             }
+        }
+    }
+}
+
+/// A line that is repeated `<<name * text>>` times must stay within bounds.
+fn check_repeats(scene: &Scene, file: &str, content: &str, line: usize, faults: &mut Faults) {
+    let most = i64::try_from(MOST_LINES).unwrap_or(i64::MAX);
+    for (name, draw) in &scene.random {
+        let Draw::Int(_, below) = draw else { continue };
+        if *below - 1 > most && content.contains(&format!("<<{name} * ")) {
+            faults.add_at_line(
+                line,
+                format!("{file} repeats a line `<<{name}>>` times: at most {MOST_LINES} may be"),
+            );
         }
     }
 }

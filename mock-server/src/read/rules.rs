@@ -1,5 +1,6 @@
 //! The rules of `[verify]`: each key is a rule's name, its value says what must be true.
 
+use super::files;
 use super::table::{Entry, Faults, Table};
 use crate::scene::{Check, FileCheck, Moment, Rule, Text, Which};
 
@@ -50,7 +51,7 @@ fn kind(entry: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<
         }
     }
     match entry.key {
-        "answer" => Some(Check::Answer(text(table, faults))),
+        "answer" => Some(Check::Answer(some_text(table, faults))),
         "requests" => {
             let (at_least, at_most) = at_least_at_most(table, faults);
             Some(Check::Requests { at_least, at_most })
@@ -65,20 +66,33 @@ fn kind(entry: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<
 /// `"text"`, `["text", …]` or `{ holds, lacks, matches }`.
 fn text_of(entry: Entry<'_>, faults: &mut Faults) -> Text {
     if !entry.is_table() {
-        return Text { holds: entry.texts(faults), ..Text::default() };
+        return Text { holds: entry.wanted(faults), ..Text::default() };
     }
     let Some(mut table) = entry.table(faults) else { return Text::default() };
-    let text = text(&mut table, faults);
+    let text = some_text(&mut table, faults);
     table.finish("holds, lacks, matches", faults);
     text
 }
 
+/// A text that says something.
+fn some_text(table: &mut Table<'_>, faults: &mut Faults) -> Text {
+    let at = table.at;
+    let text = ["holds", "lacks", "matches"].iter().any(|key| table.has(key));
+    if !text {
+        faults.add(at, "this rule looks for nothing: give holds, lacks or matches");
+    }
+    self::text(table, faults)
+}
+
 fn text(table: &mut Table<'_>, faults: &mut Faults) -> Text {
-    let holds = table.texts("holds", faults);
-    let lacks = table.texts("lacks", faults);
+    let holds = table.wanted("holds", faults);
+    let lacks = table.wanted("lacks", faults);
     let matches = table.take("matches");
     let matches = matches.and_then(|entry| {
         let pattern = entry.text(faults)?;
+        if pattern.is_empty() {
+            faults.add(entry.at, "an empty pattern matches everything");
+        }
         // A value is filled in later: a word stands for it here.
         let filled = super::references::names(&pattern)
             .fold(pattern.clone(), |filled, name| filled.replace(&format!("<<{name}>>"), "x"));
@@ -116,7 +130,7 @@ fn at_least_at_most(table: &mut Table<'_>, faults: &mut Faults) -> (u64, u64) {
 }
 
 fn file(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
-    let path = named.text(faults)?;
+    let path = files::path(&named, faults)?;
     let whole = ["unchanged", "absent"].map(|key| table.take(key));
     for entry in whole.iter().flatten() {
         entry.only_true(faults);
@@ -154,14 +168,15 @@ fn command(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Opti
     if words.is_empty() {
         faults.add(named.at, "the command has no words");
     }
-    let exit = table.whole("exit", faults).unwrap_or(0) as i32;
+    let exit = table.whole_in("exit", 0..=255, faults).and_then(|exit| u8::try_from(exit).ok());
+    let exit = i32::from(exit.unwrap_or(0));
     Some(Check::Command { words, exit, output: text(table, faults) })
 }
 
 fn request(named: Entry<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
     let which = which(named, faults)?;
     let part = part(table, faults);
-    Some(Check::Request { which, part, text: text(table, faults) })
+    Some(Check::Request { which, part, text: some_text(table, faults) })
 }
 
 fn part(table: &mut Table<'_>, faults: &mut Faults) -> String {
@@ -200,7 +215,7 @@ fn prefix(named: Entry<'_>, _table: &mut Table<'_>, faults: &mut Faults) -> Opti
 
 fn which(named: Entry<'_>, faults: &mut Faults) -> Option<Which> {
     let which = if named.is_whole() {
-        Which::Number(named.whole(faults)? as usize)
+        Which::Number(named.count(1, faults)?)
     } else {
         match named.text(faults)?.as_str() {
             "last" => Which::Last,
@@ -213,9 +228,6 @@ fn which(named: Entry<'_>, faults: &mut Faults) -> Option<Which> {
             }
         }
     };
-    if which == Which::Number(0) {
-        faults.add(named.at, "requests are counted from 1");
-    }
     Some(which)
 }
 
@@ -226,7 +238,9 @@ fn order(named: Entry<'_>, _table: &mut Table<'_>, faults: &mut Faults) -> Optio
         let read = match moment.split_once(' ') {
             Some(("request", which)) => number(which).map(Moment::Request),
             Some(("reply", which)) => number(which).map(Moment::Reply),
-            Some(("screen", text)) => Some(Moment::Screen(text.to_string())),
+            Some(("screen", text)) if !text.trim().is_empty() => {
+                Some(Moment::Screen(text.to_string()))
+            }
             _ => None,
         };
         match read {

@@ -4,9 +4,16 @@
 //! Nothing here returns early: a fault is noted with its line, and reading goes on, so that an
 //! author sees all of them at once.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// More than this of anything is a mistake.
+pub const MANY: u64 = 1_000_000_000;
+/// An hour in milliseconds: no wait of a scene is longer.
+pub const HOUR: u64 = 3_600_000;
 
 /// What is wrong with a file: line and message.
 pub struct Faults {
@@ -101,6 +108,28 @@ impl<'t> Table<'t> {
         self.take(key)?.whole(faults)
     }
 
+    /// A whole number in this range, both ends included.
+    pub fn whole_in(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        faults: &mut Faults,
+    ) -> Option<u64> {
+        self.take(key)?.whole_in(range, faults)
+    }
+
+    /// Texts to look for; see `Entry::wanted`.
+    pub fn wanted(&mut self, key: &str, faults: &mut Faults) -> Vec<String> {
+        self.take(key).map(|entry| entry.wanted(faults)).unwrap_or_default()
+    }
+
+    /// A table with nothing in it says nothing.
+    pub fn is_not_empty(&self, faults: &mut Faults, what: &str) {
+        if self.entries.is_empty() {
+            faults.add(self.at, format!("this says nothing; here may stand: {what}"));
+        }
+    }
+
     pub fn flag(&mut self, key: &str, faults: &mut Faults) -> Option<bool> {
         self.take(key)?.flag(faults)
     }
@@ -153,28 +182,59 @@ impl<'t> Entry<'t> {
         })
     }
 
+    /// A text or a list of texts to look for. An empty one would be found everywhere.
+    pub fn wanted(&self, faults: &mut Faults) -> Vec<String> {
+        let texts = self.texts(faults);
+        let is_text = self.is_text() || self.is_array();
+        if is_text && (texts.is_empty() || texts.iter().any(String::is_empty)) {
+            faults.add(self.at, format!("`{}` holds an empty text, or none at all", self.key));
+        }
+        texts
+    }
+
+    pub fn whole_in(&self, range: RangeInclusive<u64>, faults: &mut Faults) -> Option<u64> {
+        let number = self.whole(faults)?;
+        self.is_in(number, &range, faults).then_some(number)
+    }
+
+    fn is_in(&self, number: u64, range: &RangeInclusive<u64>, faults: &mut Faults) -> bool {
+        let (least, most) = (range.start(), range.end());
+        let is_in = range.contains(&number);
+        if !is_in {
+            let what = format!("`{}` must be from {least} to {most}, but is {number}", self.key);
+            faults.add(self.at, what);
+        }
+        is_in
+    }
+
+    /// A number of things, or of bytes: from `least` to 1,000,000,000.
+    pub fn count(&self, least: u64, faults: &mut Faults) -> Option<usize> {
+        self.whole_in(least..=MANY, faults).and_then(|number| usize::try_from(number).ok())
+    }
+
     pub fn whole(&self, faults: &mut Faults) -> Option<u64> {
         let number = whole(self.value.get_ref());
         if number.is_none() {
-            self.wrong("a whole number that is not negative", faults);
+            self.wrong("a whole number that is not negative (and below 2^64)", faults);
         }
         number
     }
 
-    /// A whole number or a list of them.
-    pub fn wholes(&self, faults: &mut Faults) -> Vec<u64> {
+    /// A whole number in this range, or a list of them.
+    pub fn wholes_in(&self, range: RangeInclusive<u64>, faults: &mut Faults) -> Vec<u64> {
         if let Some(one) = whole(self.value.get_ref()) {
-            return vec![one];
+            return if self.is_in(one, &range, faults) { vec![one] } else { Vec::new() };
         }
         let all = self
             .value
             .get_ref()
             .as_array()
             .and_then(|items| items.iter().map(|item| whole(item.get_ref())).collect());
-        all.unwrap_or_else(|| {
+        let all: Vec<u64> = all.unwrap_or_else(|| {
             self.wrong("a whole number or a list of them", faults);
             Vec::new()
-        })
+        });
+        all.into_iter().filter(|number| self.is_in(*number, &range, faults)).collect()
     }
 
     pub fn flag(&self, faults: &mut Faults) -> Option<bool> {

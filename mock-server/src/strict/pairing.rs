@@ -42,11 +42,6 @@ pub fn check(body: &Value) -> Broken {
                     "messages.{index}.content.{number}: `tool_use` ids must be unique"
                 ));
             }
-            if !block["input"].is_object() {
-                return Err(format!(
-                    "messages.{index}.content.{number}.tool_use.input: Input should be a valid dictionary"
-                ));
-            }
         }
         let next = all.get(position + 1).map_or(&[][..], |(_, _, blocks)| blocks);
         calls_have_results(*index, blocks, next)?;
@@ -59,14 +54,13 @@ fn calls_have_results(index: usize, blocks: &[&Value], next: &[&Value]) -> Broke
     let Some(last) = calls.last() else { return Ok(()) };
     let text_follows = blocks[*last..].iter().any(|block| is_text(block))
         || blocks[calls[0]..*last].iter().any(|block| is_text(block));
-    let answered = |id: &Value| {
-        next.iter().any(|block| is_type(block, "tool_result") && block["tool_use_id"] == *id)
-    };
+    let results = next.iter().filter(|block| is_type(block, "tool_result"));
+    let answered: HashSet<&str> =
+        results.filter_map(|block| block["tool_use_id"].as_str()).collect();
     let missing: Vec<&str> = calls
         .iter()
-        .map(|call| &blocks[*call]["id"])
-        .filter(|id| text_follows || !answered(id))
-        .map(|id| id.as_str().unwrap_or_default())
+        .map(|call| blocks[*call]["id"].as_str().unwrap_or_default())
+        .filter(|id| text_follows || !answered.contains(id))
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -84,11 +78,12 @@ fn is_text(block: &Value) -> bool {
 }
 
 fn results_have_calls(index: usize, blocks: &[&Value], before: &[&Value]) -> Broken {
+    let calls = before.iter().filter(|block| is_type(block, "tool_use"));
+    let called: HashSet<&str> = calls.filter_map(|call| call["id"].as_str()).collect();
     let mut seen = HashSet::new();
     for (number, block) in blocks.iter().enumerate().filter(|(_, b)| is_type(b, "tool_result")) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
-        let called = before.iter().any(|call| is_type(call, "tool_use") && call["id"] == id);
-        if !called {
+        if !called.contains(id) {
             return Err(format!(
                 "messages.{index}.content.{number}: unexpected `tool_use_id` found in \
                  `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding \

@@ -139,3 +139,76 @@ async fn after_stop_the_port_is_free() {
     model.stop().await;
     assert!(std::net::TcpStream::connect(address).is_err());
 }
+
+/// What the server answers to these bytes, after which the client closes its side.
+async fn answer_to(model: &mock_server::ScriptedModel, sent: String) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let address = model.url().replace("http://", "");
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(sent.as_bytes()).await.expect("it is sent");
+    stream.shutdown().await.expect("this side is closed");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer).await;
+    answer
+}
+
+const HELLO_BODY: &str =
+    r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}"#;
+
+fn raw(framing: &str, body: &str) -> String {
+    format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\nanthropic-version: 1\r\n\
+         content-type: application/json\r\n{framing}\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn a_request_that_broke_off_is_not_played_and_leaves_no_trace() {
+    let model = start(HELLO).await;
+    let chunk = format!("{:x}\r\n{HELLO_BODY}\r\n", HELLO_BODY.len());
+    let too_long = format!("content-length: {}", HELLO_BODY.len() + 10);
+    for broken in [raw("transfer-encoding: chunked", &chunk), raw(&too_long, HELLO_BODY)] {
+        assert_eq!(answer_to(&model, broken).await, "");
+    }
+    assert_eq!((model.journal().len(), model.faults()), (0, vec![]));
+}
+
+#[tokio::test]
+async fn a_whole_request_is_answered_although_the_client_has_closed_its_side() {
+    let model = start(HELLO).await;
+    let chunks = format!("{:x}\r\n{HELLO_BODY}\r\n0\r\n\r\n", HELLO_BODY.len());
+    let length = format!("content-length: {}", HELLO_BODY.len());
+    for whole in [raw("transfer-encoding: chunked", &chunks), raw(&length, HELLO_BODY)] {
+        let answer = answer_to(&model, whole).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Hello."), "{answer}");
+    }
+    assert_eq!(model.journal().len(), 2);
+}
+
+#[tokio::test]
+async fn models_are_listed_only_to_those_who_have_a_key() {
+    let model = start(HELLO).await;
+    let _client_is_ready = Talk::new(&model);
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let refused = client.get(format!("{}/v1/models", model.url())).send().await.expect("an answer");
+    assert_eq!(refused.status(), 401);
+}
+
+#[tokio::test]
+async fn a_large_request_holds_up_neither_others_nor_the_end() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let model = start(HELLO).await;
+    let address = model.url().replace("http://", "");
+    let message = r#"{"role":"user","content":[{"type":"text","text":"x"}]}"#;
+    let messages = vec![message; 200_000].join(",");
+    let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#);
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
+    let large = raw(&format!("content-length: {}", body.len()), &body);
+    stream.write_all(large.as_bytes()).await.expect("it is sent");
+    let answer = tokio::spawn(async move { stream.read_u8().await.is_ok() });
+    let mut talk = Talk::new(&model);
+    assert_eq!(talk.user("Hi").ask().await.0, 200);
+    assert!(!answer.is_finished(), "the large request was answered first");
+    model.stop().await;
+    assert!(!answer.await.expect("it ends"), "stop has waited for the large request");
+}

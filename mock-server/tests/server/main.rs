@@ -5,6 +5,7 @@ mod faults;
 mod http;
 mod parts;
 mod play;
+mod shape;
 mod strict;
 mod talk;
 mod usage;

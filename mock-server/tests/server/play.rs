@@ -145,3 +145,27 @@ async fn the_stage_hears_of_a_request_before_its_reply_and_of_its_end() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_drawn_value_in_a_pattern_means_its_own_letters() {
+    let model = start(
+        r#"
+title = "Finds a file's size"
+[random]
+file = "one of: a+b | a+b"
+[[main]]
+user = "How large is it?"
+[[main]]
+[[main.call]]
+run_shell.command = "wc -c *"
+capture.size = '<<file>>: (\d+)'
+[[main]]
+say = "<<size>> bytes."
+"#,
+    )
+    .await;
+    let mut talk = Talk::new(&model);
+    talk.user("How large is it?").ask().await;
+    let (_, reply) = talk.results(&["aab: 3\na+b: 12\n"]).ask().await;
+    assert_eq!(said(&reply), "12 bytes.");
+}

@@ -6,7 +6,7 @@ use crate::talk::{Talk, start};
 use mock_server::FaultKind;
 
 /// Answers any conversation that begins with “go”, up to four turns.
-const ANY: &str = r#"
+pub const ANY: &str = r#"
 title = "Anything goes"
 [model]
 context_window = 3000
@@ -15,27 +15,30 @@ max_output = 5000
 user = "go"
 [[main]]
 say = "one"
+stop = "pause_turn"
 [[main]]
 say = "two"
+stop = "pause_turn"
 [[main]]
 say = "three"
+stop = "pause_turn"
 [[main]]
 say = "four"
 "#;
 
-struct Case {
+pub struct Case {
     rule: &'static str,
     broken: Value,
     message: &'static str,
     mended: Value,
 }
 
-fn case(rule: &'static str, broken: Value, message: &'static str, mended: Value) -> Case {
+pub fn case(rule: &'static str, broken: Value, message: &'static str, mended: Value) -> Case {
     Case { rule, broken, message, mended }
 }
 
 /// A request with these messages after “go”, and one tool.
-fn request(messages: Value) -> Value {
+pub fn request(messages: Value) -> Value {
     let mut all = vec![json!({"role": "user", "content": "go"})];
     all.extend(messages.as_array().expect("a list").iter().cloned());
     json!({
@@ -47,7 +50,7 @@ fn request(messages: Value) -> Value {
 }
 
 /// The request with one field set, or taken away by null.
-fn with(mut request: Value, pointer: &str, value: Value) -> Value {
+pub fn with(mut request: Value, pointer: &str, value: Value) -> Value {
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
     let parent = request.pointer_mut(parent).expect("it is there");
     match parent {
@@ -58,28 +61,28 @@ fn with(mut request: Value, pointer: &str, value: Value) -> Value {
     request
 }
 
-fn call(id: &str) -> Value {
+pub fn call(id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": "read_file", "input": {"path": "a"}})
 }
 
-fn result(id: &str) -> Value {
+pub fn result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": "text"})
 }
 
-fn text(text: &str) -> Value {
+pub fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn assistant(blocks: Value) -> Value {
+pub fn assistant(blocks: Value) -> Value {
     json!({"role": "assistant", "content": blocks})
 }
 
-fn user(blocks: Value) -> Value {
+pub fn user(blocks: Value) -> Value {
     json!({"role": "user", "content": blocks})
 }
 
 /// “go”, these calls, these results.
-fn turn(calls: Value, results: Value) -> Value {
+pub fn turn(calls: Value, results: Value) -> Value {
     request(json!([assistant(calls), user(results)]))
 }
 
@@ -395,4 +398,20 @@ async fn messages_of_one_role_in_a_row_are_merged_and_text_before_a_result_is_ta
     ]));
     assert_eq!(talk.send("/v1/messages", &split).await.status(), 200);
     assert_eq!(model.faults(), []);
+}
+
+/// A rule that compares every call with every result takes minutes here.
+#[tokio::test]
+async fn a_request_with_very_many_calls_is_answered_in_the_time_it_takes_to_read() {
+    let model = start(ANY).await;
+    let talk = Talk::new(&model);
+    let ids: Vec<String> = (0..8_000).map(|number| format!("t{number}")).collect();
+    let calls: Vec<Value> = ids.iter().map(|id| call(id)).collect();
+    let results: Vec<Value> = ids.iter().map(|id| result(id)).collect();
+    let mut many = turn(json!(calls), json!(results));
+    many["messages"][0] = json!({"role": "user", "content": "go"});
+    let asked = talk.send("/v1/messages/count_tokens", &many);
+    let limit = std::time::Duration::from_secs(30);
+    let counted = tokio::time::timeout(limit, asked).await.expect("an answer in time");
+    assert_eq!(counted.status(), 200);
 }

@@ -116,8 +116,8 @@ impl Talk {
     }
 
     pub async fn get(&self, path: &str) -> Value {
-        let response = self.client.get(format!("{}{path}", self.url)).send().await;
-        response.expect("an answer").json().await.expect("JSON")
+        let request = self.client.get(format!("{}{path}", self.url)).header("x-api-key", &self.key);
+        request.send().await.expect("an answer").json().await.expect("JSON")
     }
 }
 

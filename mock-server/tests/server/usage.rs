@@ -13,8 +13,10 @@ cache_minimum = 1000
 user = "go"
 [[main]]
 say = "one"
+stop = "pause_turn"
 [[main]]
 say = "two"
+stop = "pause_turn"
 [[main]]
 say = "three"
 "#;

@@ -220,7 +220,7 @@ impl Tools {
 
     /// A path as the model writes it: from the root, with `/` on every platform.
     fn name_of(&self, path: &Path) -> String {
-        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        let Ok(path) = path.strip_prefix(&self.root) else { return path.display().to_string() };
         let parts = path.iter().filter(|part| *part != ".").map(|part| part.to_string_lossy());
         parts.collect::<Vec<_>>().join("/")
     }

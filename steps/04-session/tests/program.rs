@@ -1,4 +1,5 @@
 //! The program as a whole, before a scripted model: on a terminal of its own, and in a pipe.
+#![allow(clippy::unwrap_used)]
 
 use std::io::Write;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! The program as a whole, before a scripted model, on a terminal of its own: Ctrl+C where it may
 //! come, and what the model is told afterwards.
+#![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
 use std::path::Path;

@@ -15,7 +15,7 @@ use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
 use crate::session::{INTERRUPTED, Session};
 use crate::streaming::{Assembly, Piece};
-use crate::tools::Tools;
+use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
@@ -182,7 +182,7 @@ impl Calls {
         let Some(call) = self.begun.remove(id) else {
             screen::calls(name, input);
             if let Err(refusal) = permit(&self.tools, name, input, user).await {
-                return (format!("error: {refusal:#}"), true);
+                return (bounded(format!("error: {refusal:#}")), true);
             }
             return outcome(&self.tools, name, input).await;
         };
@@ -192,8 +192,10 @@ impl Calls {
 
 /// What a tool gives, and whether it is an error. The model gets either.
 async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
-    let ended = tools.run(name, input).await;
-    ended.map_or_else(|error| (format!("error: {error:#}"), true), |text| (text, false))
+    match tools.run(name, input).await {
+        Ok(text) => (bounded(text), false),
+        Err(error) => (bounded(format!("error: {error:#}")), true),
+    }
 }
 
 /// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.

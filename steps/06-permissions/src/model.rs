@@ -171,7 +171,7 @@ async fn refusal(response: Response) -> Failure {
 
 /// Any byte that differs from client to client.
 fn dice() -> u8 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| (now.subsec_nanos() / 1000) as u8)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.subsec_micros() as u8)
 }
 
 /// The reply as a message, or why the loop cannot go on with it.

@@ -25,6 +25,8 @@ use crate::permissions::Permissions;
 use crate::shell;
 use crate::streaming;
 
+/// Bytes of any result, or error: a thousand long names are more than a model should read.
+const MAX_RESULT: usize = 100_000;
 /// Bytes of one `read_file`: some 12,000 tokens.
 const MAX_READ: usize = 50_000;
 /// Lines of one `read_file`, unless the model asks for fewer or more.
@@ -211,8 +213,9 @@ impl Tools {
         let path: PathBuf = self.root.join(name).components().collect();
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
         let mut globs = OverrideBuilder::new(&self.root);
-        let glob = input["glob"].as_str().unwrap_or("**");
-        globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
+        if let Some(glob) = input["glob"].as_str() {
+            globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
+        }
         for pattern in self.permissions.hidden() {
             globs.add(&format!("!{pattern}"))?;
         }
@@ -224,9 +227,11 @@ impl Tools {
         // A folder that may not be read is skipped, like an ignored one.
         let time = self.search_time;
         let in_time = walk.flatten().take_while(move |_| started.elapsed() <= time);
-        Ok(in_time
+        // Nor is a link: it may lead out of the project, and what it leads to within has a name.
+        let files = in_time.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        Ok(files
             .map(ignore::DirEntry::into_path)
-            .filter(move |path| path.is_file() && globs.matched(path, false).is_whitelist()))
+            .filter(move |path| !globs.matched(path, false).is_ignore()))
     }
 
     fn out_of_time(&self, started: Instant) -> Option<String> {
@@ -237,7 +242,7 @@ impl Tools {
 
     /// A path as the model writes it: from the root, with `/` on every platform.
     fn name_of(&self, path: &Path) -> String {
-        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        let Ok(path) = path.strip_prefix(&self.root) else { return path.display().to_string() };
         let parts = path.iter().filter(|part| *part != ".").map(|part| part.to_string_lossy());
         parts.collect::<Vec<_>>().join("/")
     }
@@ -262,6 +267,15 @@ fn search(file: BufReader<File>, regex: &Regex, name: &str, shown: &mut Vec<Stri
         }
     }
     found
+}
+
+/// What the model gets of a text.
+pub fn bounded(mut text: String) -> String {
+    if text.len() > MAX_RESULT {
+        text.truncate(shell::whole_characters(&text.as_bytes()[..MAX_RESULT]));
+        text += "\n[cut here: this is too long; ask for less]";
+    }
+    text
 }
 
 /// Goes to the line `first`, counted from 1. There must be one, unless the file is empty.

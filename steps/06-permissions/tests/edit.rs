@@ -264,3 +264,20 @@ fn every_place_of_the_view_is_found_in_the_file() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_text_that_stands_everywhere_is_not_counted_to_its_end() {
+    let (_folder, tools, _) = read_file("a".repeat(40_000)).await;
+    let error = edit(&tools, &"a".repeat(20_000), "b").await.unwrap_err();
+    assert!(
+        error.starts_with("the text stands 100 or more times in `f.rs` (lines 1, 1"),
+        "{error}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_the_system_without_a_length_is_not_read_for_ever() {
+    // It says 0 bytes, and holds 8 for each page of the address space.
+    assert_eq!(Edits::hash_of_file(Path::new("/proc/self/pagemap")), None);
+}

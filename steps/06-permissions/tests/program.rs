@@ -1,6 +1,7 @@
 //! The program as a whole, before a scripted model, on a terminal of its own: the question, and the
 //! three ways to answer it.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;

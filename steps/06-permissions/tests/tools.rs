@@ -246,3 +246,32 @@ async fn a_walk_that_takes_too_long_ends_and_says_so() {
         format!("matching lines: 0, files: 0\n{note}")
     );
 }
+
+#[test]
+fn whatever_a_tool_says_is_bounded_between_two_characters() {
+    assert_eq!(bounded("short".to_string()), "short");
+    let text = bounded(format!("x{}", "灯".repeat(MAX_RESULT)));
+    assert!(text.ends_with("灯\n[cut here: this is too long; ask for less]"), "{}", text.len());
+    assert!(text.len() < MAX_RESULT + 100);
+}
+
+#[tokio::test]
+async fn a_glob_may_also_leave_out() {
+    let (_folder, tools) = project(&[("a.rs", ""), ("b.txt", "")]);
+    assert_eq!(result(&tools, "list_files", json!({"glob": "!*.txt"})).await, "a.rs");
+    assert_eq!(result(&tools, "list_files", json!({"glob": "*.txt"})).await, "b.txt");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_is_neither_listed_nor_searched() {
+    let (folder, tools) = project(&[("a", "lamp")]);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "lamp").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("link")).unwrap();
+    assert_eq!(result(&tools, "list_files", json!({})).await, "a");
+    assert_eq!(
+        result(&tools, "grep_search", json!({"pattern": "lamp"})).await,
+        "matching lines: 1, files: 1\na:1:lamp"
+    );
+}

@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,6 +26,8 @@ use crate::tools::{explained, must_be_a_file};
 
 /// A longer file, in bytes, is not edited: it would be held in memory several times.
 const MAX_EDITED: u64 = 10_000_000;
+/// Places at which an old text is looked for, before we call it "or more".
+const MAX_PLACES: usize = 100;
 /// Lines of the change that the result shows, characters of each, and how long we look for them.
 const MAX_DIFF_LINES: usize = 60;
 const MAX_DIFF_CHARS: usize = 300;
@@ -48,9 +50,8 @@ struct Known {
 impl Edits {
     /// `None` for a file that cannot be read or is too long to be edited.
     pub fn hash_of_file(path: &Path) -> Option<u64> {
-        let kind = fs::metadata(path).ok()?;
-        let can_be_edited = kind.is_file() && kind.len() <= MAX_EDITED;
-        can_be_edited.then(|| fs::read(path).ok())?.map(|content| hash_of(&content))
+        must_be_a_file(path, "").ok()?;
+        Some(hash_of(&whole(path).ok()??))
     }
 
     /// The model has seen the file, or a part of it, when its content had this hash.
@@ -107,14 +108,14 @@ impl Edits {
         must_be_a_file(path, name)?;
         let path = fs::canonicalize(path).map_err(|error| explained(error, path, name))?;
         let kind = fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
-        if kind.len() > MAX_EDITED {
-            bail!("`{name}` is longer than {MAX_EDITED} bytes\nchange it with run_shell");
-        }
         // A rename would replace the file all the same.
         if kind.permissions().readonly() {
             bail!("`{name}` is read-only\nask the user to permit the change, or go without it");
         }
-        let content = fs::read(&path).map_err(|error| explained(error, &path, name))?;
+        let content = whole(&path).map_err(|error| explained(error, &path, name))?;
+        let Some(content) = content else {
+            bail!("`{name}` is longer than {MAX_EDITED} bytes\nchange it with run_shell");
+        };
         as_it_was_read(read.get(&path), &content, is_all, name)?;
         let Ok(before) = String::from_utf8(content) else {
             bail!("`{name}` is not UTF-8, and an edit would harm it\nrun_shell may have a way");
@@ -134,6 +135,14 @@ impl Edits {
     fn read(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// All that a file holds, or `None` where that is more than we edit. Its length is not asked: some
+/// files grow while they are read, and some of the system's say 0 and never end.
+fn whole(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut content = Vec::new();
+    File::open(path)?.take(MAX_EDITED + 1).read_to_end(&mut content)?;
+    Ok((content.len() as u64 <= MAX_EDITED).then_some(content))
 }
 
 /// The file must be known to the model, and hold what the model knows.
@@ -163,9 +172,13 @@ pub fn hash_of(content: &[u8]) -> u64 {
 
 /// Where `old` begins in the view, if there is one such place.
 fn the_one_place(view: &str, old: &str, name: &str) -> Result<usize> {
-    // Not `match_indices`: it would find one "aa" in "aaa", and there are two.
-    let starts = view.char_indices().map(|(at, _)| at);
-    let places: Vec<usize> = starts.filter(|at| view[*at..].starts_with(old)).collect();
+    let (mut places, mut from) = (Vec::new(), 0);
+    while let Some(at) = view[from..].find(old).filter(|_| places.len() < MAX_PLACES) {
+        places.push(from + at);
+        // One character on, and not one match: there are two "aa" in "aaa".
+        from += at + view[from + at..].chars().next().map_or(1, char::len_utf8);
+    }
+    let or_more = if places.len() < MAX_PLACES { "" } else { " or more" };
     match places.as_slice() {
         [at] => Ok(*at),
         [] => match nearly(view, old) {
@@ -178,7 +191,7 @@ fn the_one_place(view: &str, old: &str, name: &str) -> Result<usize> {
             let line_of = |at: &usize| (view[..*at].matches('\n').count() + 1).to_string();
             let lines: Vec<String> = places.iter().take(10).map(line_of).collect();
             bail!(
-                "the text stands {} times in `{name}` (lines {})\ntake more of the lines around the one you mean",
+                "the text stands {}{or_more} times in `{name}` (lines {})\ntake more of the lines around the one you mean",
                 places.len(),
                 lines.join(", ")
             )
@@ -238,10 +251,9 @@ fn is_open(text: &str) -> bool {
 
 /// Writes beside the file and renames, so that nobody ever sees half a file.
 fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     // A file that a killed process left behind must not be in the way.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let beside = path.with_file_name(format!(".{name}.{}-{now}.tmp", std::process::id()));
+    let beside = path.with_file_name(format!(".edit-{}-{now}.tmp", std::process::id()));
     let mut file = File::create_new(&beside)?;
     let done = fs::metadata(path)
         .and_then(|kind| file.set_permissions(kind.permissions()))

@@ -145,18 +145,7 @@ impl Output {
 
 /// How many of the bytes remain when a character that is cut in two at their end is taken away.
 pub fn whole_characters(bytes: &[u8]) -> usize {
-    for back in 1..=bytes.len().min(3) {
-        let start = bytes.len() - back;
-        let length = match bytes[start] {
-            0b1100_0000..=0b1101_1111 => 2,
-            0b1110_0000..=0b1110_1111 => 3,
-            0b1111_0000..=0b1111_0111 => 4,
-            0b1000_0000..=0b1011_1111 => continue,
-            _ => 1,
-        };
-        return if length > back { start } else { bytes.len() };
-    }
-    bytes.len()
+    bytes.len() - bytes.utf8_chunks().last().map_or(0, |last| last.invalid().len())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The program as a whole, before a scripted model, with its input and output in pipes.
-#![allow(clippy::unwrap_used)] // The helpers of tests are tests as well.
+#![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("doc-sync: {error:#}");
+            eprintln!("error: {error:#}");
             ExitCode::from(2)
         }
     }
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
 fn command() -> Command {
     Command::new("doc-sync")
         .about("Keeps the steps together")
+        .after_help("Exit codes: 0 all is well · 1 something is not · 2 bad use")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -27,11 +28,12 @@ fn command() -> Command {
                 .about("Take a change made in one step through all later ones")
                 .long_about(
                     "Takes a change made in one step through all later ones, by three-way merge.\n\n\
-                     The change is what differs from the last commit, or from --since. New, renamed and\n\
-                     deleted files are carried too. A step's own story (scene.toml, mutations.toml,\n\
-                     workspace/) stays where it is. Where a merge has conflicts they are left in the file in\n\
-                     the usual markers and listed; mend them, then carry on from that step.\n\n\
-                     Exit: 0 carried, 1 conflicts, 2 could not be done.",
+                     The change is what differs from the last commit, or from --since. New,\n\
+                     renamed and deleted files are carried too. A step's own story (scene.toml,\n\
+                     mutations.toml, workspace/) stays where it is. Where a merge has conflicts\n\
+                     they are left in the file in the usual markers and listed; mend them, then\n\
+                     carry on from that step.\n\n\
+                     Exit codes: 0 carried · 1 conflicts · 2 bad use",
                 )
                 .arg(Arg::new("step").required(true).value_name("NN").help("The step that was changed"))
                 .arg(
@@ -53,9 +55,9 @@ fn command() -> Command {
                 .about("Count each step's code, and hold it against the limits")
                 .long_about(
                     "Counts code lines (no blanks, comments, `use` and `mod`, tests, data tables).\n\n\
-                     added, removed: against the step before. rewritten: removed lines that do not stand\n\
-                     elsewhere in the step, as a share of the step before.\n\n\
-                     Exit: 0 within the limits, 1 a limit is passed, 2 could not be done.",
+                     added, removed: against the step before. rewritten: removed lines that do\n\
+                     not stand elsewhere in the step, as a share of the step before.\n\n\
+                     Exit codes: 0 within the limits · 1 a limit is passed · 2 bad use",
                 ),
         )
 }

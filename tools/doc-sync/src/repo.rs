@@ -53,7 +53,7 @@ pub fn find(steps: &[Step], wanted: &str) -> Result<usize> {
         return Ok(index);
     }
     let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
-    bail!("there is no step {wanted}; there are {}", names.join(", "))
+    bail!("there is no step {wanted}: there are {}", names.join(", "))
 }
 
 /// A folder's files by their path within it, with `/` between the parts on every system.

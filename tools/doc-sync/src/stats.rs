@@ -177,32 +177,67 @@ impl Row {
     }
 }
 
+/// The text in so many columns at most: the table fits 80.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_string();
+    }
+    text.chars().take(columns - 1).chain(['…']).collect()
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:14} {:>6} {:>8} {:>10} {:>6}  {:32} new crates",
+            "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}new crates",
             "step", "added", "removed", "rewritten", "total", "longest function"
         )?;
         for row in &self.rows {
             let share = (row.rewritten * 100).checked_div(row.before).unwrap_or(0);
             let rewritten = format!("{} ({share}%)", row.rewritten);
-            let longest = format!("{} {}", row.longest.lines, row.longest.name);
-            writeln!(
-                f,
-                "{:14} {:>6} {:>8} {:>10} {:>6}  {:32} {}",
-                row.name,
+            let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 21);
+            let line = format!(
+                "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}{}",
+                cut(&row.name, 14),
                 row.added,
                 row.removed,
                 rewritten,
                 row.total,
                 longest,
-                row.new_crates.join(", ")
-            )?;
+                cut(&row.new_crates.join(", "), 12)
+            );
+            writeln!(f, "{}", line.trim_end())?;
         }
         for fault in self.faults() {
             writeln!(f, "too much: {fault}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_fits_eighty_columns() {
+        let row = Row {
+            number: 15,
+            name: "15-autonomy-and-more".into(),
+            added: 12_345,
+            removed: 1_234,
+            rewritten: 1_234,
+            total: 12_345,
+            before: 10_000,
+            new_crates: vec!["a-crate-with-a-long-name".into()],
+            longest: Function { name: "Agent::answer_every_call_of_a_reply".into(), lines: 40 },
+        };
+        let shown = Table { rows: vec![row] }.to_string();
+        let wide: Vec<&str> = shown
+            .lines()
+            .filter(|line| line.chars().count() > 80 && !line.starts_with("too much"))
+            .collect();
+        assert_eq!(wide, [""; 0]);
+        assert!(shown.contains("40 Agent::answer_eve…"), "{shown}");
     }
 }

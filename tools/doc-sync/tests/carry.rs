@@ -121,7 +121,7 @@ fn a_dry_run_says_the_same_and_writes_nothing() {
 fn a_step_that_is_not_there_is_named_with_those_that_are() {
     let folder = repository();
     let error = carry(folder.path(), "09", "HEAD", false).unwrap_err().to_string();
-    assert_eq!(error, "there is no step 09; there are 00-loop, 01-tools, 02-edit");
+    assert_eq!(error, "there is no step 09: there are 00-loop, 01-tools, 02-edit");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use mock_server::Scene;
 
 use crate::screen::{self, Ink, Paint};
-use crate::stage::{self, Interrupted, Play};
+use crate::stage::{self, Interrupted, Outcome, Play};
 use crate::switches::Switches;
-use crate::{diff, live};
+use crate::{diff, live, place};
 
 const VERIFIED: i32 = 0;
 const NOT_VERIFIED: i32 = 1;
@@ -21,7 +21,9 @@ pub async fn run(step_dir: &Path, args: impl IntoIterator<Item = OsString>) -> i
     let step = Step::new(step_dir);
     let switches = match Switches::read(&step.package(), args) {
         Ok(switches) => switches,
-        Err(error) => {
+        Err(mut error) => {
+            // "Use '-- --bogus'" would hand it to an agent that does not know it either.
+            error.remove(clap::error::ContextKind::Suggested);
             // The help and the version are "errors" as well, to standard output and with code 0.
             let _ = error.print();
             return error.exit_code();
@@ -34,7 +36,7 @@ pub async fn run(step_dir: &Path, args: impl IntoIterator<Item = OsString>) -> i
             INTERRUPTED
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            screen::error(&format!("{error:#}"));
             if error.is::<BadUse>() { BAD_USE } else { NOT_VERIFIED }
         }
     }
@@ -46,6 +48,14 @@ async fn obey(step: &Step, switches: Switches) -> Result<i32> {
         bail!(
             "{dir} is not there: this program was built from it; build it where the clone is now"
         );
+    }
+    if switches.diff && !step.is_ours() {
+        return Err(BadUse(format!(
+            "{} stands alone, so there is no step before it to compare with: `git diff` in it, or \
+             `cargo run -p lesson -- diff NN` in the clone",
+            step.package()
+        ))
+        .into());
     }
     if switches.diff {
         diff::run(&step.dir, switches.from.as_deref(), switches.stat)?;
@@ -63,8 +73,11 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         Some(name) => step.other(name)?,
     };
     let file = scene_dir.join("scene.toml");
-    let scene = Scene::read(&file)?;
-    let next = scene.next.clone();
+    let scene = Scene::read(&file)
+        .map_err(|error| anyhow::anyhow!("{}", place::shortened(&format!("{error:#}"), &file)))?;
+    if let Some(trace) = &switches.trace {
+        stage::writable(trace).map_err(|error| BadUse(format!("{error:#}")))?;
+    }
     let play = Play {
         program: vec![std::env::current_exe().context("finding this program itself")?.into()],
         scene,
@@ -76,13 +89,17 @@ async fn play_scene(step: &Step, switches: Switches) -> Result<i32> {
         yes: switches.yes,
         trace: switches.trace.clone(),
         show: true,
+        alone: true,
+        tell_waits: false,
     };
-    show_play(step, &switches, play, &next).await
+    show_play(step, &switches, play).await
 }
 
-async fn show_play(step: &Step, switches: &Switches, play: Play, next: &[String]) -> Result<i32> {
+async fn show_play(step: &Step, switches: &Switches, play: Play) -> Result<i32> {
     let paint = screen::paint();
-    let mut run = format!("cargo run -p {}", step.package());
+    let mut run = step.command();
+    let (scene_of, next) = (Step::new(&play.scene_dir), play.scene.next.clone());
+    let proves = play.scene.proves.clone();
     if let Some(name) = &switches.scene {
         run.push_str(&format!(" -- --scene {name}"));
         let whose = format!("{} plays the scene of another step", step.package());
@@ -90,22 +107,42 @@ async fn show_play(step: &Step, switches: &Switches, play: Play, next: &[String]
     }
     let outcome = stage::play(play).await?;
     screen::write(&outcome.verified(&paint));
+    if let Some(rule) = proves.filter(|rule| fails_by(&outcome, rule))
+        && scene_of.folder() > step.folder()
+    {
+        let (lacks, adds) = (step.package(), scene_of.package());
+        let line = format!("as it should be: {lacks} lacks what {adds} adds (rule `{rule}`)");
+        screen::write(&format!("\n{}\n", paint.wrapped("", "  ", &line)));
+    }
     let lines = if outcome.holds() { what_next(step) } else { how_to_look(&run, outcome.seed) };
-    screen::write(&format!("\n{}\n{}", paint.ink(Ink::Bold, "next"), commands(&paint, &lines)));
+    let mut after = commands(&paint, &lines);
     if outcome.holds() && switches.scene.is_none() {
-        for line in next {
-            screen::write(&format!("{}\n", paint.wrapped("  ", "    ", line)));
-        }
+        next.iter().for_each(|line| after += &format!("{}\n", paint.wrapped("  ", "    ", line)));
+    }
+    if !after.is_empty() {
+        screen::write(&format!("\n{}\n{after}", paint.ink(Ink::Bold, "next")));
+    }
+    if !outcome.remains.is_empty() {
+        screen::write(&format!("\n{}\n", outcome.remains.join("\n")));
     }
     Ok(if outcome.holds() { VERIFIED } else { NOT_VERIFIED })
+}
+
+fn fails_by(outcome: &Outcome, rule: &str) -> bool {
+    outcome.rules.iter().any(|judged| judged.name == rule && judged.verdict.is_err())
 }
 
 /// Commands, and what each is for.
 type Commands = Vec<(String, &'static str)>;
 
 fn what_next(step: &Step) -> Commands {
-    let diff = format!("cargo run -p {} -- --diff", step.package());
-    let mut lines = vec![(diff, "what this step adds")];
+    let mut lines = Vec::new();
+    if let Some(before) = step.before() {
+        let diff = format!("cargo run -p {} -- --diff", step.package());
+        lines.push((diff, "what this step adds"));
+        let same = format!("cargo run -p {} -- --scene {}", before.package(), step.number());
+        lines.push((same, "the same story without it"));
+    }
     if let Some(next) = step.next() {
         lines.push((format!("cargo run -p {}", next.package()), "the next step"));
     }
@@ -168,9 +205,19 @@ impl Step {
         folder.split_once('-').map_or(folder.as_str(), |(number, _)| number).to_string()
     }
 
-    /// `step07`
+    /// A folder of the course, and not a learner's own crate.
+    fn is_ours(&self) -> bool {
+        self.number().len() == 2 && self.number().bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// `step07`; a learner's own crate has the name of its folder.
     pub fn package(&self) -> String {
-        format!("step{}", self.number())
+        if self.is_ours() { format!("step{}", self.number()) } else { self.folder() }
+    }
+
+    /// How it is run.
+    fn command(&self) -> String {
+        if self.is_ours() { format!("cargo run -p {}", self.package()) } else { "cargo run".into() }
     }
 
     /// All steps with a scene, in order.
@@ -178,14 +225,24 @@ impl Step {
         let Some(entries) = self.dir.parent().and_then(|steps| steps.read_dir().ok()) else {
             return Vec::new();
         };
-        let with_scene = entries.flatten().map(|entry| Step { dir: entry.path() });
-        let mut steps: Vec<Step> =
-            with_scene.filter(|step| step.dir.join("scene.toml").is_file()).collect();
+        let all = entries.flatten().map(|entry| Step { dir: entry.path() });
+        let is_step = |step: &Step| step.is_ours() && step.dir.join("scene.toml").is_file();
+        let mut steps: Vec<Step> = all.filter(is_step).collect();
         steps.sort_by_key(Step::folder);
         steps
     }
 
+    fn before(&self) -> Option<Step> {
+        if !self.is_ours() {
+            return None;
+        }
+        self.all().into_iter().rfind(|step| step.folder() < self.folder())
+    }
+
     fn next(&self) -> Option<Step> {
+        if !self.is_ours() {
+            return None;
+        }
         self.all().into_iter().find(|step| step.folder() > self.folder())
     }
 
@@ -201,7 +258,7 @@ impl Step {
         }
         let there: Vec<String> = steps.iter().map(Step::folder).collect();
         let there = if there.is_empty() { "none".to_string() } else { there.join(", ") };
-        Err(BadUse(format!("there is no scene `{name}`; there are: {there}")).into())
+        Err(BadUse(format!("there is no scene {name}: there are {there}")).into())
     }
 }
 
@@ -234,7 +291,7 @@ mod tests {
         let (_steps, step) = three_steps();
         let error = step.other("07").expect_err("not there");
         assert!(error.is::<BadUse>());
-        let wanted = "there is no scene `07`; there are: 00-loop, 01-tools, 02-edit";
+        let wanted = "there is no scene 07: there are 00-loop, 01-tools, 02-edit";
         assert_eq!(error.to_string(), wanted);
     }
 }

@@ -73,6 +73,6 @@ fn find<'a>(steps: &'a [PathBuf], name: &str) -> Result<&'a PathBuf> {
     let found = steps.iter().find(|dir| number.is_some() && files::number(dir) == number);
     found.with_context(|| {
         let known: Vec<_> = steps.iter().filter_map(|dir| dir.file_name()?.to_str()).collect();
-        format!("--from {name}: there is no such step. Steps: {}", known.join(", "))
+        format!("there is no step {name}: there are {}", known.join(", "))
     })
 }

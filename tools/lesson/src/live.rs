@@ -13,7 +13,7 @@ use tokio::process::Command;
 use crate::begin::{BadUse, Step};
 use crate::process;
 use crate::screen::{self, Ink};
-use crate::stage::Rooms;
+use crate::stage::{self, Rooms};
 use crate::switches::Switches;
 
 const OFFICIAL: &str = "https://api.anthropic.com";
@@ -33,10 +33,11 @@ pub async fn run(step: &Step, switches: &Switches) -> Result<i32> {
         Some(rooms) => rooms.workspace(),
         None => std::env::current_dir().context("finding the current folder")?,
     };
-    say_where(&url, &folder, rooms.is_some());
+    let model = lookup("ANTHROPIC_MODEL").unwrap_or_default();
+    say_where(&format!("{} · {model} · {url}", step.package()), &folder, rooms.is_some());
     let code = run_agent(&folder, &url, &switches.agent_args).await;
     if let Some(rooms) = rooms.filter(|_| switches.keep) {
-        screen::write(&format!("\nkept: {}\n", rooms.keep().display()));
+        screen::write(&format!("\n{}\n", stage::kept(&rooms.keep())));
     }
     code
 }
@@ -51,14 +52,34 @@ fn server(lookup: &dyn Fn(&str) -> Option<String>) -> Result<String> {
         missing.push("ANTHROPIC_MODEL     the model's name there, for example claude-sonnet-4-5");
     }
     if missing.is_empty() {
-        return Ok(lookup("ANTHROPIC_BASE_URL").unwrap_or_else(|| OFFICIAL.to_string()));
+        let url = lookup("ANTHROPIC_BASE_URL").unwrap_or_else(|| OFFICIAL.to_string());
+        return if is_address(&url) { Ok(url) } else { Err(BadUse(bad_address(&url)).into()) };
     }
     let missing = missing.join("\n  ");
     Err(BadUse(format!(
-        "--live needs a model, and the environment does not name one. Set\n  {missing}\n\
-         (ANTHROPIC_BASE_URL, any server with the Messages API, is {OFFICIAL} if unset)"
+        "--live needs a model, and the environment names none. Set\n  {missing}\n\
+         (ANTHROPIC_BASE_URL: any server with the Messages API; if unset, {OFFICIAL})"
     ))
     .into())
+}
+
+/// `http://HOST` or `https://HOST`, perhaps with a port and a path.
+fn is_address(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let host = rest.split('/').next().unwrap_or_default();
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !host.ends_with(']') => (name, port.parse::<u16>().is_ok()),
+        _ => (host, true),
+    };
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !"?#\"'".contains(c);
+    ["http", "https"].contains(&scheme) && !name.is_empty() && port && url.chars().all(is_plain)
+}
+
+fn bad_address(url: &str) -> String {
+    format!(
+        "ANTHROPIC_BASE_URL is no address of a server: {url}\nA good one looks like {OFFICIAL} or \
+         http://127.0.0.1:8080"
+    )
 }
 
 fn no_brakes(step: &Step, here: bool) -> String {
@@ -70,11 +91,17 @@ fn no_brakes(step: &Step, here: bool) -> String {
     )
 }
 
-fn say_where(url: &str, folder: &Path, is_copy: bool) {
+fn say_where(who: &str, folder: &Path, is_copy: bool) {
     let paint = screen::paint();
-    let what = if is_copy { "a copy, which goes at the end unless --keep" } else { "your files" };
-    let lines = format!("live · {url}\nworks in {} ({what})\nend with Ctrl+D", folder.display());
-    screen::write(&format!("{}\n\n", paint.ink(Ink::Dim, &paint.wrapped("", "", &lines))));
+    let what = match is_copy {
+        true => "a copy: it is removed at the end; --keep keeps it",
+        false => "your own files",
+    };
+    let head = paint.wrapped("", "  ", &format!("live · {who}"));
+    // A path is to be copied: it is not broken.
+    let head = format!("{head}\nworks in {}\n  ({what})", folder.display());
+    let head = paint.ink(Ink::Dim, &head);
+    screen::write(&format!("{head}\ntype a line, end with Ctrl+D\n\n"));
 }
 
 async fn run_agent(folder: &PathBuf, url: &str, args: &[OsString]) -> Result<i32> {
@@ -85,7 +112,18 @@ async fn run_agent(folder: &PathBuf, url: &str, args: &[OsString]) -> Result<i32
     let mut command = Command::new(std::env::current_exe().context("finding this program itself")?);
     command.args(args).current_dir(folder).kill_on_drop(true);
     command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", url);
-    let status = command.status().await.context("starting the agent")?;
+    let mut agent = command.spawn().context("starting the agent")?;
+    let status = tokio::select! {
+        status = agent.wait() => status,
+        // Sent to us alone: the agent must end with us.
+        () = process::termination() => {
+            if let Some(id) = agent.id() {
+                process::end_group(id);
+            }
+            agent.wait().await
+        }
+    };
+    let status = status.context("waiting for the agent")?;
     process::end_descendants(None);
     // Ended by a signal, most likely Ctrl+C, it has no code.
     Ok(status.code().unwrap_or(130))
@@ -104,6 +142,18 @@ mod tests {
             error.contains("ANTHROPIC_API_KEY") && error.contains("ANTHROPIC_MODEL"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_a_good_one() {
+        for good in ["http://127.0.0.1:8080", "https://host/api/", "http://[::1]:80", OFFICIAL] {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in ["localhost:8080", "ftp://host", "http://", "http://a b", "http://h:port"] {
+            let lookup = |_: &str| Some(bad.to_string());
+            let error = server(&lookup).expect_err(bad);
+            assert!(error.is::<BadUse>() && error.to_string().contains(OFFICIAL), "{error}");
+        }
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! ended as a whole. `setsid` escapes a group, so on Linux the stage also adopts orphans
 //! (it is a "child subreaper") and ends its descendants by a walk over `/proc`. Elsewhere the
 //! group is all there is; on Windows it is the tree that `taskkill` finds.
+//!
+//! Where there is a program `setsid` (on every Linux; not on macOS), a child leads a session of its
+//! own as well, so that neither it nor what it starts can draw on the terminal or read from it.
 
 #[cfg(unix)]
 #[path = "process/unix.rs"]
@@ -13,6 +16,8 @@ mod platform;
 mod platform;
 
 use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Result;
@@ -38,19 +43,24 @@ const NOBODY_IS_THERE: &[(&str, &str)] = &[
 /// What the stage tells its own child; a program that the agent starts must not take it for itself.
 const STAGE_ONLY: &[&str] = &["LESSON_AGENT", "LESSON_COLOR", "LESSON_WIDTH", "LESSON_CLOCK_FILE"];
 
-/// A command line for `sh` (on Windows: that of Git), in a process group of its own, with standard
+/// A command line for `sh` (on Windows: that of Git), apart from us (see `apart`), with standard
 /// input closed and with password prompts, pagers and editors disabled by its environment.
 ///
 /// Errors where there is no `sh`, saying what to install.
 pub fn shell(line: &str) -> Result<Command> {
-    let mut command = Command::new(find_sh()?);
+    let mut command = apart(find_sh()?);
     command.arg("-c").arg(line).stdin(Stdio::null()).kill_on_drop(true);
     command.envs(NOBODY_IS_THERE.iter().copied());
     for name in STAGE_ONLY {
         command.env_remove(name);
     }
-    lead_a_group(&mut command);
     Ok(command)
+}
+
+/// A command whose process leads a process group of its own, and where the machine has `setsid` a
+/// session without a terminal.
+pub fn apart(program: impl AsRef<OsStr>) -> Command {
+    platform::apart(program.as_ref())
 }
 
 /// The command's process will lead a process group of its own.
@@ -75,6 +85,17 @@ pub fn end_requests() -> mpsc::UnboundedReceiver<()> {
     receiver
 }
 
+/// Opens a file without waiting for anybody: a named pipe would wait for its other end.
+pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
+    platform::open_at_once(path, options)
+}
+
+/// Waits for the system's request to end, which is not Ctrl+C: that one a terminal sends to every
+/// program that it runs.
+pub async fn termination() {
+    platform::termination().await;
+}
+
 /// From now on orphans among the descendants of this process become its children (Linux).
 pub fn adopt_orphans() {
     platform::adopt_orphans();
@@ -85,6 +106,18 @@ pub fn adopt_orphans() {
 /// the program of a run is started with a mark, so that several runs share a process unharmed.
 pub fn end_descendants(mark: Option<&str>) {
     platform::end_descendants(mark);
+}
+
+/// How many processes of a run (with its mark; without one, all below this process) live, and the processor time they have used so far,
+/// in ticks of the system. `None` where that cannot be told.
+pub fn activity(mark: Option<&str>) -> Option<(usize, u64)> {
+    platform::activity(mark)
+}
+
+/// Takes the file for this process alone, for as long as the result is kept; `None` where another
+/// process has it. The system gives it back when a process ends, however it ends.
+pub fn lock(path: &Path) -> std::io::Result<Option<std::fs::File>> {
+    platform::lock(path)
 }
 
 #[cfg(unix)]
@@ -140,6 +173,22 @@ mod tests {
                 .await;
         let mut words = words.split_whitespace();
         assert_eq!(words.next(), words.next());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_shell_line_has_no_terminal() {
+        // A session of its own begins without one.
+        let words = output_of("echo $$; cut -d' ' -f6 /proc/$$/stat").await;
+        let mut words = words.split_whitespace();
+        assert_eq!(words.next(), words.next());
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_run_fails_by_its_own_name() {
+        for program in ["no-such-program", "/no/such/program", "/"] {
+            assert!(apart(program).spawn().is_err(), "{program}");
+        }
     }
 
     #[tokio::test]

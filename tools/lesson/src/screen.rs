@@ -14,6 +14,7 @@ use std::sync::{Mutex, OnceLock};
 use serde_json::Value;
 
 pub use meter::Call;
+pub(crate) use paint::plural;
 pub use paint::{Ink, Paint, Wrapper};
 pub use text::{count, fitted, only_colours, plain, visible, width};
 
@@ -71,6 +72,11 @@ pub fn fails(text: &str) {
 /// A question that wants an answer on the next line of standard input. Ends in `[y/n/a] `.
 pub fn asks(question: &str) {
     write(&paint().asks(question));
+}
+
+/// What ended a command, on standard error and wrapped between words.
+pub fn error(text: &str) {
+    eprintln!("{}", paint().wrapped("error: ", "  ", text));
 }
 
 /// How full the model's window is after a call: `tokens` of `usable` ones, from `due` percent on in

@@ -3,7 +3,7 @@
 //! It starts the scripted model, copies the scene's folders, runs the program there as a child,
 //! hands it the scene's lines, does what the scene does from outside, and then checks the rules.
 //! The parts: `rooms` (the folders), `environment`, `program` (the child), `output` (what it
-//! writes), `lines` (which line comes when), `run` (the loop over all of it), `outside` and `actions`
+//! writes), `lines` (which line comes when), `run` (the loop over all of it), `patience` (how long), `outside` and `actions`
 //! (what the scene does from outside), `verify` and `command` (the rules), `report` (two rules that every scene has).
 
 mod actions;
@@ -11,9 +11,12 @@ mod command;
 mod ending;
 mod environment;
 mod lines;
+mod offspring;
 mod output;
 mod outside;
+mod patience;
 mod program;
+mod regular;
 mod report;
 mod rooms;
 mod run;
@@ -22,7 +25,7 @@ mod verify;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use mock_server::scene::{Check, FileCheck};
@@ -32,7 +35,9 @@ use tokio::sync::mpsc;
 use crate::screen::Paint;
 pub use ending::Interrupted;
 use lines::Script;
+use offspring::Offspring;
 use program::Start;
+pub use report::{head, writable};
 pub use rooms::Rooms;
 use run::Run;
 use show::Show;
@@ -59,6 +64,11 @@ pub struct Play {
     pub trace: Option<PathBuf>,
     /// Print the screen while it runs.
     pub show: bool,
+    /// This process plays nothing else at the same time, and has no other children: everything
+    /// below it ends with the play. Else only what has inherited the run's mark.
+    pub alone: bool,
+    /// Say on standard error what is waited for, where that takes long.
+    pub tell_waits: bool,
 }
 
 /// What came of it.
@@ -70,6 +80,8 @@ pub struct Outcome {
     pub seed: u64,
     /// Everything the program wrote, without colours.
     pub output: String,
+    /// What is left of the run, to be told at the very end: its folder, its trace.
+    pub remains: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +110,9 @@ impl Outcome {
 /// that fails), and with `Interrupted` on Ctrl+C. Whatever the program does is an outcome.
 pub async fn play(play: Play) -> Result<Outcome> {
     crate::process::adopt_orphans();
+    if let Some(file) = &play.trace {
+        writable(file)?;
+    }
     let seed = play.seed.unwrap_or_else(new_seed);
     let values = Values::draw(&play.scene, seed);
     let rooms = Rooms::copy(&play.scene_dir)?;
@@ -111,15 +126,19 @@ pub async fn play(play: Play) -> Result<Outcome> {
         .context("starting the scripted model")?;
 
     let outcome = on_stage(&play, seed, &rooms, &model, events).await;
-    let traced = match &play.trace {
-        Some(file) => report::write_trace(file, &model.journal()),
-        None => Ok(()),
-    };
+    let trace = play.trace.as_ref().map(|file| report::write_trace(file, &model.journal()));
     model.stop().await;
-    if play.keep {
-        say_where_it_is(&rooms.keep(), play.show);
+    let kept = play.keep.then(|| kept(&rooms.keep()));
+    let remains: Vec<String> = trace.into_iter().chain(kept).collect();
+    if outcome.is_err() {
+        remains.iter().for_each(|line| crate::screen::write(&format!("{line}\n")));
     }
-    outcome.and_then(|outcome| traced.map(|()| outcome))
+    outcome.map(|outcome| Outcome { remains, ..outcome })
+}
+
+/// Where a folder is that is not removed.
+pub fn kept(folder: &Path) -> String {
+    format!("kept: {}", folder.display())
 }
 
 async fn on_stage(
@@ -133,15 +152,16 @@ async fn on_stage(
     let mut show = Show::new(play.show, play.pace);
     let head = report::head(&show.paint, &play.scene, &play.scene_dir, seed);
     show.text(&head).await;
+    let offspring = Offspring::new(rooms, play.alone);
     let start = Start {
         program: &play.program,
         rooms,
+        offspring: &offspring,
         url: model.url(),
         key: format!("lesson-{seed}"),
         colour: show.paint.colour,
         width: show.paint.width,
     };
-    let mark = start.mark();
     let mut run = Run::new(play, start, model, show);
     let ending = run.play_to_the_end(events).await?;
 
@@ -153,24 +173,19 @@ async fn on_stage(
         exchanges: &model.journal(),
         originals: &originals,
         values: &values,
-        mark: &mark,
+        offspring: &offspring,
     };
     let faults = model.faults();
     let told = tokio::select! {
-        rules = judge_all(play, &evidence, &script, &ending, &faults) => Ok(rules),
+        biased;
         Some(()) = end_requests.recv() => Err(Interrupted),
+        rules = judge_all(play, &evidence, &script, &ending, &faults) => Ok(rules),
     };
-    crate::process::end_descendants(Some(&mark));
+    offspring.end();
     let rules = told?;
     let left_out = play.scene.verify.iter().filter(|rule| !is_looked_at(play, &rule.check));
     let left_out = left_out.map(|rule| rule.name.clone()).collect();
-    Ok(Outcome { rules, left_out, seed, output: transcript.text })
-}
-
-/// Beside the screen where there is none: others read what a play of theirs prints.
-fn say_where_it_is(kept: &Path, show: bool) {
-    let line = format!("\nkept: {}\n", kept.display());
-    if show { crate::screen::write(&line) } else { eprint!("{line}") }
+    Ok(Outcome { rules, left_out, seed, output: transcript.text, remains: Vec::new() })
 }
 
 async fn judge_all(
@@ -181,11 +196,14 @@ async fn judge_all(
     faults: &[mock_server::Fault],
 ) -> Vec<Judged> {
     let mut rules = Vec::new();
+    let until = Instant::now() + play.scene.time_limit;
     for rule in play.scene.verify.iter().filter(|rule| is_looked_at(play, &rule.check)) {
-        rules.push(evidence.judge(rule).await);
+        rules.push(evidence.judge(rule, until).await);
+        // Ctrl+C is looked for between two rules that never wait.
+        tokio::task::yield_now().await;
     }
     rules.push(report::script(evidence, &play.scene, script, ending, faults));
-    rules.push(report::protocol(faults));
+    rules.push(report::protocol(&play.scene, evidence.exchanges, faults));
     rules
 }
 
@@ -202,7 +220,7 @@ fn unchanged_files(scene: &Scene) -> impl Iterator<Item = &str> {
 }
 
 /// Short enough to be typed again.
-fn new_seed() -> u64 {
+pub fn new_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // The standard library seeds each of its hashers at random.
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();

@@ -64,11 +64,12 @@ fn command(step: &str) -> Command {
 
 fn examples(step: &str) -> String {
     let run = format!("cargo run -p {step}");
+    let other = if step == "step00" { "01" } else { "00" };
     format!(
         "Examples:\n  \
          {run}                          play the scene\n  \
          {run} -- --diff                what this step adds\n  \
-         {run} -- --scene 00 --seed 7   another step's scene\n  \
+         {run} -- --scene {other} --seed 7   another step's scene\n  \
          {run} -- --keep --pace 0       at once; keep the folder\n  \
          {run} -- --live --no-brakes    a real model\n\n\
          Exit codes: 0 all verified · 1 something was not · 2 bad use · 130 interrupted"

@@ -49,13 +49,23 @@ fn main() {
         ("a_failed_rule_is_exit_1_and_says_how_to_look", failed_rule),
         ("a_scene_with_faults_is_told_by_file_and_line", bad_scene),
         ("bad_use_is_exit_2", bad_use),
+        ("a_later_scene_fails_as_it_should_and_says_so", later_scene),
+        ("every_line_of_what_comes_next_leads_somewhere", what_next),
         ("live_names_what_is_missing_and_wants_no_brakes", live_refused),
         ("live_works_in_a_copy", live_in_a_copy),
+        #[cfg(unix)]
+        ("the_copy_of_a_live_run_goes_when_the_system_ends_it", live_terminated),
         #[cfg(unix)]
         ("ctrl_c_ends_everything_and_is_exit_130", ctrl_c),
         #[cfg(unix)]
         ("ctrl_c_while_verifying_is_exit_130_too", ctrl_c_while_verifying),
         ("keep_names_the_folder", keep),
+        #[cfg(target_os = "linux")]
+        ("a_daemon_with_an_empty_environment_ends_with_the_run", daemon),
+        #[cfg(target_os = "linux")]
+        ("a_child_from_before_the_run_is_spared", child_from_before),
+        #[cfg(target_os = "linux")]
+        ("a_tool_has_no_terminal_to_draw_on_or_to_read_from", no_terminal),
     ];
     let wanted = std::env::args().nth(1).filter(|arg| !arg.starts_with('-')).unwrap_or_default();
     for (name, test) in tests.iter().filter(|(name, _)| name.contains(&wanted)) {
@@ -139,15 +149,58 @@ fn bad_scene() {
     let steps = a_step("07", &SCENE.replace("title", "titel"));
     let (code, shown) = run(steps.path(), "");
     assert_eq!(code, 1, "{shown}");
-    assert!(shown.contains("scene.toml:2: "), "{shown}");
+    assert!(shown.contains("  07-play/scene.toml:2: "), "{shown}");
 }
 
 fn bad_use() {
     let steps = a_step("07", SCENE);
     let (code, shown) = run(steps.path(), "--scene 99");
-    assert_eq!((code, shown.as_str()), (2, "error: there is no scene `99`; there are: 07-play\n"));
-    assert_eq!(run(steps.path(), "--no-such-switch").0, 2);
+    assert_eq!((code, shown.as_str()), (2, "error: there is no scene 99: there are 07-play\n"));
+    let (code, shown) = run(steps.path(), "--bogus");
+    assert_eq!(code, 2);
+    assert!(shown.contains("'--bogus'") && !shown.contains("-- --bogus"), "{shown}");
+    let (code, shown) = run(steps.path(), "--trace no/such/folder/t.json");
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.starts_with("error: the trace cannot be written to no/such/"), "{shown}");
     assert_eq!(run(steps.path(), "--version"), (0, "step07 0.1.0\n".to_string()));
+}
+
+/// A second step beside the first, with a scene.
+fn a_neighbour(steps: &Path, folder: &str, scene: &str) {
+    let step = steps.join(folder);
+    std::fs::create_dir_all(step.join("workspace")).expect("made");
+    std::fs::write(step.join("scene.toml"), scene).expect("written");
+    std::fs::write(step.join("workspace/b.txt"), "port = <<port>>\n").expect("written");
+    std::fs::write(step.join("Cargo.toml"), "[package]\ndescription = \"it knows\"\n")
+        .expect("written");
+}
+
+fn later_scene() {
+    let steps = a_step("07", SCENE);
+    let wrong =
+        SCENE.replace("title = ", "proves = \"answer\"\ntitle = ").replace("<<port>>.", "there.");
+    a_neighbour(steps.path(), "08-next", &wrong);
+    let (code, shown) = run(steps.path(), "--scene 8");
+    assert_eq!(code, 1, "{shown}");
+    let told = "\nas it should be: step07 lacks what step08 adds (rule `answer`)\n";
+    assert!(shown.contains(told), "{shown}");
+    assert!(shown.contains("\nnew in this step: it knows\n"), "{shown}");
+    let (_, shown) = run(steps.path(), "");
+    assert!(!shown.contains("as it should be") && !shown.contains("new in this step"), "{shown}");
+}
+
+fn what_next() {
+    let steps = a_step("07", SCENE);
+    let (_, shown) = run(steps.path(), "");
+    assert!(!shown.contains("--diff"), "there is nothing before it: {shown}");
+    a_neighbour(steps.path(), "09-next", SCENE);
+    let mut later = command(steps.path(), "");
+    later.env("MINI_STEP", steps.path().join("09-next"));
+    let (code, shown) = told(later.output().expect("it runs"));
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("cargo run -p step09 -- --diff "), "{shown}");
+    let same = "cargo run -p step07 -- --scene 09   the same story without it";
+    assert!(shown.contains(same), "{shown}");
 }
 
 fn live_refused() {
@@ -155,11 +208,14 @@ fn live_refused() {
     let (code, shown) = run(steps.path(), "--live");
     assert_eq!(code, 2, "{shown}");
     insta::assert_snapshot!("live_without_variables", shown);
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 80), None);
     let mut command = command(steps.path(), "--live");
     command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
     let (code, shown) = told(command.output().expect("it runs"));
     assert_eq!(code, 2, "{shown}");
     insta::assert_snapshot!("live_without_no_brakes", shown);
+    let wide = |line: &&str| line.chars().count() > 80;
+    assert_eq!(shown.lines().find(wide), None);
 }
 
 fn live_in_a_copy() {
@@ -191,6 +247,34 @@ fn live_in_a_copy() {
     assert!(shown.contains("b.txt") && shown.contains("● Done."), "{shown}");
     assert!(shown.contains("lantern-"), "the copy is not named: {shown}");
     assert!(!steps.path().join("02-play/workspace/new").exists());
+}
+
+#[cfg(unix)]
+fn live_terminated() {
+    use std::io::{BufRead, BufReader};
+    let steps = a_step("02", SCENE);
+    let mut command = command(steps.path(), "--live --no-brakes");
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+    command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    // The agent waits for a line that does not come.
+    let mut stage = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(stage.stdout.take().expect("piped")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    assert_eq!(line(), "live · step02 · m · http://127.0.0.1:9");
+    let room = line().strip_prefix("works in ").expect("its folder").to_string();
+    let is_told = |line: String| line == "type a line, end with Ctrl+D";
+    while !is_told(line()) {}
+    assert!(Path::new(&room).is_dir(), "{room}");
+    let id = stage.id().to_string();
+    // It listens for the signal once the agent is started.
+    let children = format!("/proc/{id}/task/{id}/children");
+    while std::fs::read_to_string(&children).is_ok_and(|ids| ids.trim().is_empty()) {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+    stage.wait().expect("it ends");
+    assert!(!Path::new(&room).exists(), "{room} stays");
 }
 
 #[cfg(unix)]
@@ -247,11 +331,82 @@ fn ctrl_c_while_verifying() {
     assert_eq!(stage.wait().expect("it ends").code(), Some(130), "{rest:?}");
 }
 
+/// `SCENE` with a command line instead of its first call.
+#[cfg(target_os = "linux")]
+fn a_step_with_line(line: &str) -> tempfile::TempDir {
+    let call = "read_file.path = \"b.txt\"\ncapture.seen = 'port = (\\d+)'";
+    assert!(SCENE.contains(call));
+    let scene = SCENE.replace(call, &format!("sh.line = '''{line}'''"));
+    a_step("07", &scene.replace("It is <<seen>>.", "Done.").replace("It is <<port>>.", "Done."))
+}
+
+#[cfg(target_os = "linux")]
+fn lives(id: &str) -> bool {
+    Path::new("/proc").join(id).exists()
+}
+
+#[cfg(target_os = "linux")]
+fn daemon() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let file = dir.path().join("pid");
+    let sleeper = format!("sleep 7779 >/dev/null 2>&1 & echo \\$! > {}", file.display());
+    let steps = a_step_with_line(&format!("env -i setsid sh -c \"{sleeper}\""));
+    let (code, shown) = run(steps.path(), "");
+    assert_eq!(code, 0, "{shown}");
+    let id = std::fs::read_to_string(file).expect("the daemon was started");
+    assert!(!lives(id.trim()), "the daemon {id} lives on");
+}
+
+/// The step's command, started by another program with these words before it.
+#[cfg(target_os = "linux")]
+fn command_by(program: &str, words: &[&str], steps: &Path) -> Command {
+    let step = command(steps, "");
+    let mut by = Command::new(program);
+    by.env_clear().args(words).current_dir(steps).stdin(Stdio::null());
+    by.envs(step.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    by.env("STEP", step.get_program());
+    by
+}
+
+#[cfg(target_os = "linux")]
+fn child_from_before() {
+    let steps = a_step("07", SCENE);
+    let file = steps.path().join("pid");
+    // The shell becomes the step, which then has a child that it has not started.
+    let line = format!("sleep 618 & echo $! > '{}'; exec \"$STEP\"", file.display());
+    let mut shell = command_by("sh", &["-c", &line], steps.path());
+    // The sleeper would hold a pipe.
+    let status = shell.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it runs");
+    let id = std::fs::read_to_string(file).expect("written");
+    let lived = lives(id.trim());
+    Command::new("kill").arg(id.trim()).stderr(Stdio::null()).status().expect("kill runs");
+    assert_eq!(status.code(), Some(0));
+    assert!(lived, "the child {id} was ended");
+}
+
+#[cfg(target_os = "linux")]
+fn no_terminal() {
+    let steps = a_step_with_line("printf DRAWN > /dev/tty; read x < /dev/tty; echo over");
+    // `script` gives the stage a terminal.
+    let words = ["-qec", "\"$STEP\" --pace 0", "/dev/null"];
+    let Ok(output) = command_by("script", &words, steps.path()).output() else {
+        eprintln!("skipped: there is no `script` that could give the stage a terminal");
+        return;
+    };
+    let (code, shown) = told(output);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("over"), "{shown}");
+    // The call is shown with the word in it; what is drawn has nothing before it.
+    assert!(!shown.replace("printf DRAWN", "").contains("DRAWN"), "{shown}");
+}
+
 fn keep() {
     let steps = a_step("07", SCENE);
-    let (code, shown) = run(steps.path(), "--keep");
+    let (code, shown) = run(steps.path(), "--keep --trace t.json");
     assert_eq!(code, 0, "{shown}");
-    let kept = shown.lines().find_map(|line| line.strip_prefix("kept: ")).expect("it is named");
+    let mut last = shown.lines().rev();
+    let kept = last.next().and_then(|line| line.strip_prefix("kept: ")).expect("it is named");
+    assert_eq!(last.next(), Some("trace: 2 requests in t.json"));
     let text =
         std::fs::read_to_string(Path::new(kept).join("workspace/b.txt")).expect("it is kept");
     assert!(text.starts_with("port = ") && !text.contains('<'), "{text}");

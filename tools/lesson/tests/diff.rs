@@ -84,7 +84,7 @@ fn the_same_files_are_no_difference() {
 #[test]
 fn another_base_must_be_a_step_and_not_the_step_itself() {
     let error = run(&folder("01-log"), Some("07"), true).unwrap_err().to_string();
-    assert_eq!(error, "--from 07: there is no such step. Steps: 00-lamp, 01-log");
+    assert_eq!(error, "there is no step 07: there are 00-lamp, 01-log");
     let error = run(&folder("01-log"), Some("1"), true).unwrap_err().to_string();
     assert_eq!(error, "step01 is this step itself: name another one after --from");
 }

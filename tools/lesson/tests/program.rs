@@ -39,6 +39,11 @@ fn command(dir: &Path, words: &[&str]) -> Command {
     command
 }
 
+/// An error without the breaks between its words.
+fn flat(bytes: &[u8]) -> String {
+    text(bytes).replace("\n  ", " ")
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("lesson.exe", "lesson")
 }
@@ -65,7 +70,7 @@ fn a_step_that_is_not_there_is_named_with_those_that_are() {
     for words in [&["diff", "09"][..], &["check", "09", "--", "true"], &["picture", "09"]] {
         let out = lesson(dir.path(), words);
         assert_eq!(out.status.code(), Some(2), "{words:?}");
-        let said = "error: 09: there is no such step. Steps: 00-lamp, 01-log\n";
+        let said = "error: there is no step 09: there are 00-lamp, 01-log\n";
         assert_eq!(text(&out.stderr), said, "{words:?}");
     }
 }
@@ -76,17 +81,28 @@ fn a_program_that_is_not_there_is_said_with_what_to_do() {
     let out = lesson(dir.path(), &["check", "00", "--", "no-such-program", "x"]);
     assert_eq!(out.status.code(), Some(2));
     assert_eq!(
-        text(&out.stderr),
+        flat(&out.stderr),
         "error: no-such-program is not on the PATH: install it, or give its path\n"
     );
 
     std::fs::write(dir.path().join("my-agent"), "").expect("it can be written");
     let out = lesson(dir.path(), &["check", "00", "--", "my-agent"]);
-    assert!(text(&out.stderr).contains("there is a file of that name here: write ."));
+    assert!(flat(&out.stderr).contains("there is a file of that name here: write ."));
 
     let path = Path::new("bin").join("agent").display().to_string();
     let out = lesson(dir.path(), &["check", "00", "--", &path]);
-    assert!(text(&out.stderr).contains("does not exist: is the path right, seen from here?"));
+    assert!(flat(&out.stderr).contains("does not exist: is the path right, seen from here?"));
+
+    let folder = dir.path().join("steps");
+    let out = lesson(dir.path(), &["check", "00", "--", &folder.display().to_string()]);
+    assert_eq!(out.status.code(), Some(2));
+    let said = format!("error: {} is a folder: name the program in it\n", folder.display());
+    assert_eq!(flat(&out.stderr), said);
+
+    let own = std::env::current_exe().expect("this program").display().to_string();
+    let out = lesson(dir.path(), &["check", "00", "--", &own, "my-agent.py"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert_eq!(flat(&out.stderr), "error: there is no my-agent.py here\n");
 }
 
 #[test]
@@ -124,6 +140,50 @@ fn a_reader_who_has_seen_enough_ends_the_diff_quietly() {
     let out = child.wait_with_output().expect("it ends");
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert_eq!(text(&out.stderr), "");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_mutate_on_the_same_clone_says_so_and_ends() {
+    let dir = clone();
+    let target = dir.path().join("target");
+    std::fs::create_dir_all(target.join("mutate")).expect("it can be made");
+    std::fs::write(dir.path().join("Cargo.toml"), "[workspace]\n").expect("it can be written");
+    let first = lesson::process::lock(&target.join("mutate").join("lock"));
+    let first = first.expect("it can be locked").expect("nobody else has it");
+    let second = || {
+        let mut command = command(dir.path(), &["mutate"]);
+        command.env("CARGO_TARGET_DIR", &target).output().expect("the program is built")
+    };
+    let out = second();
+    assert_eq!(out.status.code(), Some(2));
+    let said = "error: another `lesson mutate` is at work on this clone: let it end first\n";
+    assert_eq!(text(&out.stderr), said);
+    drop(first);
+    assert_ne!(text(&second().stderr), said);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_request_to_end_reaches_what_a_command_has_started() {
+    let dir = clone();
+    let pid = dir.path().join("pid");
+    let script = dir.path().join("cargo.sh");
+    // A cargo that never ends, and has a child.
+    let text = "#!/bin/sh\nsleep 619 &\necho $! > pid.new\nmv pid.new pid\nwait\n";
+    std::fs::write(&script, text).expect("it can be written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).expect("it is ours");
+    let mut child =
+        command(dir.path(), &["matrix"]).env("CARGO", &script).spawn().expect("it is built");
+    while !pid.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let kill = |words: &[&str]| Command::new("kill").args(words).stderr(Stdio::null()).status();
+    kill(&["-TERM", &child.id().to_string()]).expect("kill runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let sleeper = std::fs::read_to_string(&pid).expect("it is written");
+    assert!(!kill(&["-0", sleeper.trim()]).expect("kill runs").success(), "the child lives on");
 }
 
 #[test]

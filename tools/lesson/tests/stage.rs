@@ -87,9 +87,11 @@ async fn a_program_that_ends_early_is_told_with_its_last_words() {
     let dir = two_hops();
     let outcome = played(dir.path(), TWO_HOPS, "ends at once").await;
     let wrong = wrong(&outcome, "script");
-    let told = "the program ended with exit code 3; it said last: I do not feel like it\n\
-                line 12 of scene.toml was never reached: the model says “I look into a.txt.” \
-                (nor were 2 more)";
+    let scene = dir.path().join("scene.toml").display().to_string();
+    let told = format!(
+        "the program ended with exit code 3; it said last: I do not feel like it\n\
+         {scene}:12 was never reached: the model says “I look into a.txt.” (nor were 2 more)"
+    );
     assert_eq!(wrong, told);
 }
 
@@ -99,7 +101,18 @@ async fn a_program_that_hangs_is_ended_at_the_time_limit() {
     let scene = format!("time_limit = 1\n{TWO_HOPS}");
     let outcome = played(dir.path(), &scene, "hangs").await;
     let wrong = wrong(&outcome, "script");
-    assert!(wrong.starts_with("the story was not over after 1 s"), "{wrong}");
+    assert!(wrong.starts_with("no request came within 1 s, and the program was ended"), "{wrong}");
+    assert_eq!(self::wrong(&outcome, "protocol"), "no request came at all");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_program_that_does_nothing_is_not_waited_for_to_the_time_limit() {
+    let dir = two_hops();
+    let outcome = played(dir.path(), TWO_HOPS, "hangs").await;
+    let wrong = wrong(&outcome, "script");
+    let told = "no request came; the program was quiet for 10 s, and was ended";
+    assert!(wrong.starts_with(told), "{wrong}");
 }
 
 #[tokio::test]
@@ -270,6 +283,37 @@ async fn the_stage_acts_from_outside_before_the_reply() {
     assert_eq!(wrong(&outcome, "script"), "", "{}", outcome.output);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_that_makes_pipes_of_the_scene_s_files_holds_nobody() {
+    let dir = scene_dir(&[("workspace/notes.txt", "old")]);
+    let scene = shell_scene("rm notes.txt; mkfifo notes.txt", "")
+        + "kept = { file = \"notes.txt\", holds = \"old\" }\n";
+    let outcome = played(dir.path(), &scene, "none").await;
+    assert_eq!(wrong(&outcome, "kept"), "notes.txt is a pipe or a device");
+
+    let write = "stage.write = { path = \"notes.txt\", text = \"new\" }\nsay = \"Done.\"";
+    let scene = scene.replace("say = \"Done.\"", write);
+    let outcome = played(dir.path(), &scene, "none").await;
+    let told = "the story stopped where the scene does something from outside: \
+                notes.txt cannot be written: it is a pipe or a device";
+    assert!(wrong(&outcome, "script").starts_with(told), "{}", wrong(&outcome, "script"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_verifies_has_the_scene_s_time() {
+    let dir = scene_dir(&[]);
+    let scene = format!(
+        "time_limit = 2\n{}one = {{ command = \"sleep 619\" }}\ntwo = {{ command = \"true\" }}\n",
+        shell_scene("true", "")
+    );
+    let outcome = played(dir.path(), &scene, "none").await;
+    let (one, two) = (wrong(&outcome, "one"), wrong(&outcome, "two"));
+    assert!(one.starts_with("`sleep 619` did not end within "), "{one}");
+    assert_eq!(two, "`true` was not run: the scene's time was over before");
+}
+
 #[tokio::test]
 async fn a_killed_program_is_started_again_and_goes_on() {
     let dir = scene_dir(&[]);
@@ -331,10 +375,20 @@ async fn the_trace_holds_every_request_and_reply() {
     let file = dir.path().join("trace.json");
     let mut traced = a_play(dir.path(), TWO_HOPS, "none");
     traced.trace = Some(file.clone());
-    play(traced).await.expect("played");
+    let outcome = play(traced).await.expect("played");
+    assert_eq!(outcome.remains, [format!("trace: 3 requests in {}", file.display())]);
     let trace = std::fs::read_to_string(file).expect("written");
     let trace: serde_json::Value = serde_json::from_str(&trace).expect("JSON");
     assert_eq!(trace.as_array().map(Vec::len), Some(3));
     assert_eq!(trace[0]["request"]["messages"][0]["content"], "Which port?");
     assert_eq!(trace[2]["reply"]["stop_reason"], "end_turn");
+}
+
+#[tokio::test]
+async fn a_trace_that_cannot_be_written_is_refused_before_the_run() {
+    let dir = two_hops();
+    let mut traced = a_play(dir.path(), TWO_HOPS, "hangs");
+    traced.trace = Some(dir.path().join("no-such-folder").join("trace.json"));
+    let error = play(traced).await.expect_err("there is no such folder");
+    assert!(format!("{error:#}").starts_with("the trace cannot be written to"), "{error:#}");
 }

@@ -57,9 +57,10 @@ struct Row<'a> {
     place: usize,
 }
 
-/// The whole diff, with its summary at the end.
+/// The whole diff, after the line for each file, and with its summary at the end.
 pub fn render(old: &Step, new: &Step, pairs: &[Pair], style: &Style) -> String {
     let mut out = title(old, new, style);
+    files(&mut out, pairs, style);
     for pair in pairs {
         let _ = writeln!(out, "\n{}", file_head(pair, style));
         match (pair.old, pair.new) {
@@ -77,6 +78,13 @@ pub fn render(old: &Step, new: &Step, pairs: &[Pair], style: &Style) -> String {
 /// A line for each file, and the sums.
 pub fn stat(old: &Step, new: &Step, pairs: &[Pair], style: &Style) -> String {
     let mut out = title(old, new, style);
+    files(&mut out, pairs, style);
+    let _ = writeln!(out, "\n{}", summary(pairs, style));
+    not_shown(&mut out, old, new, style);
+    out
+}
+
+fn files(out: &mut String, pairs: &[Pair], style: &Style) {
     out.push('\n');
     for pair in pairs {
         let (added, removed) = counts(pair);
@@ -86,9 +94,6 @@ pub fn stat(old: &Step, new: &Step, pairs: &[Pair], style: &Style) -> String {
         let numbers = style.added(&plus) + &if removed > 0 { style.removed(&minus) } else { minus };
         let _ = writeln!(out, "{}", format!("  {:<8}  {name}  {numbers}", kind(pair)).trim_end());
     }
-    let _ = writeln!(out, "\n{}", summary(pairs, style));
-    not_shown(&mut out, old, new, style);
-    out
 }
 
 /// The first step has nothing before it: its files with their sizes.

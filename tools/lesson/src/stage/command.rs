@@ -3,10 +3,11 @@
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::sync::mpsc;
 
 use super::environment;
+use super::offspring::Offspring;
 use super::output::{LIMIT, Piece, Pipe, read_pieces};
 use super::rooms::Rooms;
 use crate::process;
@@ -22,43 +23,46 @@ pub struct Ran {
 pub async fn run(
     words: &[String],
     rooms: &Rooms,
-    mark: &str,
+    offspring: &Offspring,
     limit: Duration,
 ) -> Result<Ran, String> {
     let line = words.join(" ");
-    let mut child = start(words, rooms, mark)?;
+    let mut child = start(words, rooms, offspring)?;
     let id = child.id();
     let mut output = String::new();
-    let ended = tokio::time::timeout(limit, listen(&mut child, mark, &mut output)).await;
+    let ended = tokio::time::timeout(limit, listen(&mut child, offspring, &mut output)).await;
     if let (Some(id), false) = (id, matches!(ended, Ok(Ok(_)))) {
         process::end_group(id);
     }
-    process::end_descendants(Some(mark));
+    offspring.end();
     match ended {
-        Err(_) => Err(format!("`{line}` did not end within {} s", limit.as_secs_f32())),
+        Err(_) => {
+            let limit = (limit.as_secs_f32() * 10.0).round() / 10.0;
+            Err(format!("`{line}` did not end within {limit} s"))
+        }
         Ok(Err(error)) => Err(format!("`{line}` {error}")),
         // Ended by a signal, a process has no exit code.
         Ok(Ok(status)) => Ok(Ran { exit: status.code().unwrap_or(-1), output }),
     }
 }
 
-fn start(words: &[String], rooms: &Rooms, mark: &str) -> Result<Child, String> {
+fn start(words: &[String], rooms: &Rooms, offspring: &Offspring) -> Result<Child, String> {
     let [name, args @ ..] = words else {
         return Err("the scene names no command".to_string());
     };
-    let mut command = Command::new(name);
+    let mut command = process::apart(name);
     command.args(args).current_dir(rooms.workspace());
-    command.env_clear().envs(environment::of_the_rooms(rooms));
-    if let Some((name, value)) = mark.split_once('=') {
-        command.env(name, value);
-    }
+    command.env_clear().envs(environment::of_the_rooms(rooms)).envs([offspring.variable()]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    process::lead_a_group(&mut command);
     command.spawn().map_err(|error| format!("`{}` cannot be run: {error}", words.join(" ")))
 }
 
 /// Gathers what the command writes until it has ended.
-async fn listen(child: &mut Child, mark: &str, output: &mut String) -> Result<ExitStatus, String> {
+async fn listen(
+    child: &mut Child,
+    offspring: &Offspring,
+    output: &mut String,
+) -> Result<ExitStatus, String> {
     let (sender, mut pieces) = mpsc::channel(16);
     if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
         tokio::spawn(read_pieces(out, Pipe::Output, sender.clone()));
@@ -76,7 +80,7 @@ async fn listen(child: &mut Child, mark: &str, output: &mut String) -> Result<Ex
         }
     };
     // What it left in the background would hold the pipe.
-    process::end_descendants(Some(mark));
+    offspring.end();
     let rest = async {
         while let Some(piece) = pieces.recv().await {
             add(piece)?;
@@ -92,17 +96,31 @@ mod tests {
     use super::*;
 
     async fn ran(line: &str, limit: Duration) -> Result<Ran, String> {
+        // As a play does: else what is left in the background is not found any more.
+        process::adopt_orphans();
         let rooms = Rooms::copy(tempfile::tempdir().expect("a temporary folder").path());
         let rooms = rooms.expect("copied");
-        let mark = format!("LESSON_RUN={}", rooms.base().display());
+        let offspring = Offspring::new(&rooms, false);
         let words = ["sh", "-c", line].map(str::to_string);
-        run(&words, &rooms, &mark, limit).await
+        run(&words, &rooms, &offspring, limit).await
     }
 
     #[tokio::test]
     async fn a_child_in_the_background_does_not_hold_the_verdict() {
-        let ran = ran("sleep 601 & echo done", Duration::from_secs(60)).await.expect("it runs");
-        assert_eq!((ran.exit, ran.output.as_str()), (0, "done\n"));
+        let ran = ran("sleep 601 & echo $!", Duration::from_secs(60)).await.expect("it runs");
+        assert_eq!(ran.exit, 0);
+        let id: u32 = ran.output.trim().parse().expect("it wrote the child's id");
+        let lives = std::path::Path::new("/proc").join(id.to_string()).exists();
+        assert!(!lives, "{id} lives on");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_command_has_no_terminal() {
+        // A session of its own begins without one.
+        let line = "test $$ = $(cut -d' ' -f6 /proc/$$/stat)";
+        let ran = ran(line, Duration::from_secs(60)).await.expect("it runs");
+        assert_eq!(ran.exit, 0);
     }
 
     #[tokio::test]

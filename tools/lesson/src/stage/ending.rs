@@ -10,10 +10,14 @@ pub enum Ending {
     /// The scene killed the program and did not start it again.
     Killed,
     TooLong(Duration),
+    /// Nothing came from it for so long, and it did nothing.
+    Quiet(Duration),
     StaysOn,
     Endless,
     /// The program asked, and the scene has no answer.
     Unanswered(String),
+    /// What the program has made of its files keeps the scene from doing what it does from outside.
+    Hindered(String),
 }
 
 /// Ctrl+C, or the request to end that a system sends.

@@ -8,6 +8,9 @@ use crate::screen::plain;
 /// Output that is kept. A demonstration writes a few kilobytes; one that passes this never ends.
 pub const LIMIT: usize = 4 * 1024 * 1024;
 
+/// Characters of a line that a message quotes.
+const LAST_WORDS: usize = 200;
+
 /// A piece of output: valid text, with its colours.
 #[derive(Debug)]
 pub struct Piece {
@@ -89,6 +92,8 @@ pub struct Transcript {
     pub text: String,
     /// What was written to standard output since the last request came.
     pub answer: String,
+    /// What was written to standard error since then.
+    pub errors: String,
     pub broken: bool,
     pub log: Vec<Entry>,
 }
@@ -109,17 +114,29 @@ impl Transcript {
     pub fn add(&mut self, piece: &Piece) -> bool {
         let text = plain(&piece.text);
         self.text.push_str(&text);
-        if piece.from == Pipe::Output {
-            self.answer.push_str(&text);
+        match piece.from {
+            Pipe::Output => self.answer.push_str(&text),
+            Pipe::Errors => self.errors.push_str(&text),
         }
         self.broken |= piece.broken;
         self.log.push(Entry::Output(self.text.len()));
         self.text.len() <= LIMIT
     }
 
-    /// The last line that is not empty, for messages.
-    pub fn last_words(&self) -> Option<&str> {
-        self.text.lines().map(str::trim).rfind(|line| !line.is_empty())
+    /// The last line that is not empty, for messages; of a long one, its end.
+    pub fn last_words(&self) -> Option<String> {
+        let line = self.text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        match line.char_indices().rev().nth(LAST_WORDS) {
+            None => Some(line.to_string()),
+            Some((at, _)) => Some(format!("… {}", &line[at..])),
+        }
+    }
+
+    /// The Nth request of the main part has come: what was written before it is no answer to it.
+    pub fn request_came(&mut self, count: usize) {
+        self.answer.clear();
+        self.errors.clear();
+        self.log.push(Entry::Request(count));
     }
 }
 
@@ -159,7 +176,16 @@ mod tests {
         let mut transcript = Transcript::default();
         assert!(transcript.add(&piece("\x1b[1mport\x1b[0m 4711\n")));
         assert_eq!(transcript.text, "port 4711\n");
-        assert_eq!(transcript.last_words(), Some("port 4711"));
+        assert_eq!(transcript.last_words().as_deref(), Some("port 4711"));
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_end_is_quoted() {
+        let mut transcript = Transcript::default();
+        transcript.add(&piece(&format!("{}灯 off", "x".repeat(LIMIT / 2))));
+        let quoted = transcript.last_words().expect("there are some");
+        assert!(quoted.starts_with("… x") && quoted.ends_with("x灯 off"), "{quoted}");
+        assert!(quoted.chars().count() < 210, "{quoted}");
     }
 
     #[test]

@@ -18,14 +18,34 @@ pub struct InterruptAt {
 
 impl Run<'_> {
     pub(super) async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
-        let rooms = self.start.rooms;
-        let values = self.values();
-        let told = match action {
-            StageAction::InterruptAt(text) => {
-                let from = self.transcript.text.len();
-                self.interrupt_at = Some(InterruptAt { text: values.fill(text), from, request });
+        if let StageAction::InterruptAt(text) = action {
+            let from = self.transcript.text.len();
+            let text = self.values().fill(text);
+            self.interrupt_at = Some(InterruptAt { text, from, request });
+            return Ok(());
+        }
+        let told = match self.change_files(action) {
+            Ok(told) => told,
+            Err(error) => {
+                self.ending = Some(Ending::Hindered(format!("{error:#}")));
                 return Ok(());
             }
+        };
+        let told = self.show.paint.outside(&told);
+        self.show.text(&told).await;
+        match action {
+            StageAction::Kill => self.kill(request).await,
+            StageAction::Restart(args) => self.restart(args, request).await?,
+            StageAction::Interrupt => self.interrupt(request).await,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Does what an action does to files, and says what the action is.
+    fn change_files(&self, action: &StageAction) -> Result<String> {
+        let (rooms, values) = (self.start.rooms, self.values());
+        Ok(match action {
             StageAction::Write { path, text } => {
                 actions::write(rooms, &values.fill(path), text, &values)?;
                 format!("someone else writes {}", values.fill(path))
@@ -42,26 +62,17 @@ impl Run<'_> {
                 actions::advance_clock(&rooms.clock(), *by)?;
                 format!("the clock moves on by {} s", by.as_secs())
             }
-            StageAction::Interrupt => "Ctrl+C".to_string(),
+            StageAction::Interrupt | StageAction::InterruptAt(_) => "Ctrl+C".to_string(),
             StageAction::Kill => "the program is killed".to_string(),
             StageAction::Restart(args) => {
                 format!("the program is started again: {}", args.join(" "))
             }
-        };
-        let told = self.show.paint.outside(&told);
-        self.show.text(&told).await;
-        match action {
-            StageAction::Kill => self.kill(request).await,
-            StageAction::Restart(args) => self.restart(args, request).await?,
-            StageAction::Interrupt => self.interrupt(request).await,
-            _ => {}
-        }
-        Ok(())
+        })
     }
 
     async fn kill(&mut self, request: usize) {
         if let Some(mut program) = self.program.take() {
-            program.end(&self.start.mark()).await;
+            program.end(self.start.offspring).await;
             self.take_the_rest(&mut program).await;
         }
         self.stale = request;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, Command};
+use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 
 use super::environment;
+use super::offspring::Offspring;
 use super::output::{Piece, Pipe, read_pieces};
 use super::rooms::Rooms;
 use crate::process;
@@ -21,6 +22,7 @@ pub const MODEL: &str = "scripted-model";
 pub struct Start<'a> {
     pub program: &'a [OsString],
     pub rooms: &'a Rooms,
+    pub offspring: &'a Offspring,
     pub url: String,
     pub key: String,
     pub colour: bool,
@@ -35,21 +37,15 @@ pub struct Program {
 }
 
 impl Start<'_> {
-    /// Sets a run's processes apart from all others of this machine.
-    pub fn mark(&self) -> String {
-        format!("LESSON_RUN={}", self.rooms.base().display())
-    }
-
     pub fn start(&self, args: &[String]) -> Result<Program> {
         let [name, own_args @ ..] = self.program else {
             anyhow::bail!("no program is named: give one after `--`");
         };
-        let mut command = Command::new(name);
+        let mut command = process::apart(name);
         command.args(own_args).args(args).current_dir(self.rooms.workspace());
         command.env_clear().envs(environment::of_the_rooms(self.rooms)).envs(self.contract());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
-        process::lead_a_group(&mut command);
         let mut child = command.spawn().with_context(|| {
             format!("starting `{}`: is it there, and may it be run?", name.to_string_lossy())
         })?;
@@ -67,6 +63,7 @@ impl Start<'_> {
 
     fn contract(&self) -> Vec<(OsString, OsString)> {
         let clock = self.rooms.clock().into_os_string();
+        let (mark, run) = self.offspring.variable();
         let mut pairs: Vec<(OsString, OsString)> = vec![
             ("ANTHROPIC_BASE_URL".into(), (&self.url).into()),
             ("ANTHROPIC_API_KEY".into(), (&self.key).into()),
@@ -74,7 +71,7 @@ impl Start<'_> {
             ("LESSON_AGENT".into(), "1".into()),
             ("LESSON_WIDTH".into(), self.width.to_string().into()),
             ("LESSON_CLOCK_FILE".into(), clock),
-            ("LESSON_RUN".into(), self.rooms.base().into()),
+            (mark.into(), run.into()),
         ];
         pairs.extend(std::env::vars_os().filter(|(name, _)| is_a_setting(name)));
         if self.colour {
@@ -118,12 +115,12 @@ impl Program {
     }
 
     /// Ends the program and everything that it started.
-    pub async fn end(&mut self, mark: &str) {
+    pub async fn end(&mut self, offspring: &Offspring) {
         // Once it has been waited for, its id may belong to somebody else.
         if self.child.id().is_some() {
             process::end_group(self.id);
             let _ = self.child.wait().await;
         }
-        process::end_descendants(Some(mark));
+        offspring.end();
     }
 }

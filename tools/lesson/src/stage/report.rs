@@ -11,11 +11,12 @@ use serde_json::json;
 
 use super::ending::Ending;
 use super::lines::Script;
-use super::verify::Evidence;
+use super::verify::{Evidence, tools_called};
 use super::{Judged, Outcome};
-use crate::screen::{Ink, Paint, fitted};
+use crate::place;
+use crate::screen::{Ink, Paint, fitted, plural};
 
-/// The first two lines of a screen.
+/// The first lines of a screen.
 pub fn head(paint: &Paint, scene: &Scene, scene_dir: &Path, seed: u64) -> String {
     let folder = scene_dir.file_name().unwrap_or_default().to_string_lossy();
     let name = match folder.split_once('-') {
@@ -23,9 +24,20 @@ pub fn head(paint: &Paint, scene: &Scene, scene_dir: &Path, seed: u64) -> String
         None => folder.into_owned(),
     };
     let title = paint.wrapped("", "  ", &format!("{name} · {}", scene.title));
+    let new = match what_is_new(scene_dir) {
+        Some(new) => paint.wrapped("", "  ", &format!("new in this step: {new}")) + "\n",
+        None => String::new(),
+    };
     let safe = format!("no key, no network, your files are untouched · seed {seed}");
     let safe = paint.wrapped("", "", &safe);
-    format!("{}\n{}\n", paint.ink(Ink::Bold, &title), paint.ink(Ink::Dim, &safe))
+    format!("{}\n{new}{}\n", paint.ink(Ink::Bold, &title), paint.ink(Ink::Dim, &safe))
+}
+
+/// The `description` in the manifest of the scene's step.
+fn what_is_new(scene_dir: &Path) -> Option<String> {
+    let manifest = std::fs::read_to_string(scene_dir.join("Cargo.toml")).ok()?;
+    let manifest: toml::Table = manifest.parse().ok()?;
+    manifest.get("package")?.get("description")?.as_str().map(str::to_string)
 }
 
 /// Whether the story was played to its end, as it was written.
@@ -37,14 +49,12 @@ pub fn script(
     faults: &[Fault],
 ) -> Judged {
     let mut wrong = Vec::new();
-    wrong.extend(bad_ending(ending, evidence.transcript.last_words()));
+    wrong.extend(bad_ending(ending, evidence));
     if evidence.transcript.broken {
         wrong.push("the program wrote bytes that are not UTF-8".to_string());
     }
     let missed = faults.iter().filter(|fault| fault.kind == FaultKind::Missed);
-    // Faults name the scene by its whole path, which says nothing more here.
-    let (path, name) = (scene.path.display().to_string(), file_name(scene));
-    let told = |fault: &Fault| fault.message.replace(&path, &name);
+    let told = |fault: &Fault| place::shortened(&fault.message, &scene.path);
     wrong.extend(missed.map(|fault| format!("request {}: {}", fault.request, told(fault))));
     wrong.extend(never_reached(scene, script, evidence.exchanges));
     if let Some(answer) = script.answer_left() {
@@ -57,7 +67,8 @@ pub fn script(
     }
 }
 
-fn bad_ending(ending: &Ending, last_words: Option<&str>) -> Option<String> {
+fn bad_ending(ending: &Ending, evidence: &Evidence<'_>) -> Option<String> {
+    let last_words = evidence.transcript.last_words();
     let said = last_words.map(|line| format!("; it said last: {line}")).unwrap_or_default();
     match ending {
         Ending::Exited(status) if status.success() => None,
@@ -67,8 +78,12 @@ fn bad_ending(ending: &Ending, last_words: Option<&str>) -> Option<String> {
             None => format!("the program was ended by a signal ({status}){said}"),
         }),
         Ending::TooLong(limit) => {
-            let limit = limit.as_secs_f64();
-            Some(format!("the story was not over after {limit} s, and the program was ended{said}"))
+            let (limit, why) = (limit.as_secs_f64(), what_did_not_come(evidence.exchanges));
+            Some(format!("{why} within {limit} s, and the program was ended{said}"))
+        }
+        Ending::Quiet(quiet) => {
+            let (quiet, why) = (quiet.as_secs_f64(), what_did_not_come(evidence.exchanges));
+            Some(format!("{why}; the program was quiet for {quiet} s, and was ended{said}"))
         }
         Ending::StaysOn => Some(format!(
             "the program did not end when its input had ended: at the end of standard input it \
@@ -78,6 +93,22 @@ fn bad_ending(ending: &Ending, last_words: Option<&str>) -> Option<String> {
         Ending::Unanswered(question) => {
             Some(format!("the program asked, and the scene has no answer: {question}"))
         }
+        Ending::Hindered(why) => {
+            Some(format!("the story stopped where the scene does something from outside: {why}"))
+        }
+    }
+}
+
+/// What the stage waits for, or waited for when it lost patience.
+pub fn what_did_not_come(exchanges: &[Exchange]) -> String {
+    let Some(last) = exchanges.last() else { return "no request came".to_string() };
+    let number = last.number;
+    let tools = tools_called(last).join(", ");
+    match last.status {
+        200 if last.gone.is_none() => format!("reply {number} was not read to its end"),
+        200 if tools.is_empty() => format!("after reply {number} the story did not go on"),
+        200 => format!("reply {number} called {tools}; no request with the result followed"),
+        status => format!("after the error status {status} to request {number} no other came"),
     }
 }
 
@@ -98,17 +129,13 @@ fn never_reached(scene: &Scene, script: &Script<'_>, exchanges: &[Exchange]) -> 
     }
     lines.sort_by_key(|line| line.at);
     let first = lines.first()?;
-    let file = file_name(scene);
+    let file = place::short(&scene.path);
     let more = match lines.len() - 1 {
         0 => String::new(),
         1 => " (nor was one more)".to_string(),
         more => format!(" (nor were {more} more)"),
     };
-    Some(format!("line {} of {file} was never reached: {}{more}", first.at, what_it_is(first)))
-}
-
-fn file_name(scene: &Scene) -> String {
-    scene.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    Some(format!("{file}:{} was never reached: {}{more}", first.at, what_it_is(first)))
 }
 
 fn what_it_is(line: &Line) -> String {
@@ -127,13 +154,21 @@ fn what_it_is(line: &Line) -> String {
 }
 
 /// Whether every request was one that the API takes and the script knows.
-pub fn protocol(faults: &[Fault]) -> Judged {
+pub fn protocol(scene: &Scene, exchanges: &[Exchange], faults: &[Fault]) -> Judged {
     let broken = faults.iter().filter(|fault| fault.kind != FaultKind::Missed);
-    let wrong = broken.map(|fault| format!("request {}: {}", fault.request, fault.message));
+    let told = |fault: &Fault| place::shortened(&fault.message, &scene.path);
+    let mut wrong: Vec<String> =
+        broken.map(|fault| format!("request {}: {}", fault.request, told(fault))).collect();
+    let lines = scene.parts.iter().flat_map(|part| &part.lines);
+    let has_replies = lines.into_iter().any(|line| matches!(line.kind, LineKind::Reply(_)));
+    // A rule that nothing was held against has not held.
+    if exchanges.is_empty() && wrong.is_empty() && has_replies {
+        wrong.push("no request came at all".to_string());
+    }
     Judged {
         name: "protocol".to_string(),
         says: "every request kept the rules of the API".to_string(),
-        verdict: verdict(wrong.collect()),
+        verdict: verdict(wrong),
     }
 }
 
@@ -172,8 +207,15 @@ pub fn verified(paint: &Paint, outcome: &Outcome) -> String {
     shown
 }
 
-/// Every request and reply, as a JSON list.
-pub fn write_trace(file: &Path, exchanges: &[Exchange]) -> Result<()> {
+/// Sees to it that a trace can be written there, before anything is played.
+pub fn writable(file: &Path) -> Result<()> {
+    let mut open = std::fs::OpenOptions::new();
+    let opened = open.create(true).append(true).open(file);
+    opened.map(|_| ()).with_context(|| format!("the trace cannot be written to {}", file.display()))
+}
+
+/// Writes every request and reply as a JSON list, and says so.
+pub fn write_trace(file: &Path, exchanges: &[Exchange]) -> String {
     let list: Vec<_> = exchanges
         .iter()
         .map(|e| {
@@ -188,7 +230,10 @@ pub fn write_trace(file: &Path, exchanges: &[Exchange]) -> Result<()> {
             })
         })
         .collect();
-    let text = serde_json::to_string_pretty(&list).context("writing the trace as JSON")?;
-    std::fs::write(file, text + "\n")
-        .with_context(|| format!("writing the trace to {}", file.display()))
+    let text = format!("{:#}\n", json!(list));
+    let (count, name) = (exchanges.len(), file.display());
+    match std::fs::write(file, text) {
+        Ok(()) => format!("trace: {count} {} in {name}", plural(count, "request")),
+        Err(error) => format!("trace: it could not be written to {name}: {error}"),
+    }
 }

@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use mock_server::Values;
 use tempfile::TempDir;
 
+use super::regular::{LIMIT, Unfit, copy_regular, read_regular};
+
 pub struct Rooms {
     folder: TempDir,
     base: PathBuf,
@@ -71,6 +73,26 @@ impl Rooms {
         Ok(room.join(below))
     }
 
+    /// A path as `find` finds it, of something that is to be changed. The program may have made a
+    /// link on the way that leads elsewhere, where nothing may be changed.
+    pub fn find_to_change(&self, path: &str) -> Result<PathBuf> {
+        let file = self.find(path)?;
+        self.stays(&file).with_context(|| format!("{path} cannot be changed"))?;
+        Ok(file)
+    }
+
+    fn stays(&self, file: &Path) -> Result<()> {
+        let inside =
+            |place: &Path| place.canonicalize().ok().map(|real| real.starts_with(&self.base));
+        // Of folders that are still to be made, the one that they will be in counts.
+        let above = file.ancestors().skip(1).find_map(inside);
+        let is_link = file.is_symlink();
+        if above != Some(true) || (is_link && inside(file) != Some(true)) {
+            bail!("a link leads from there out of the run's folders");
+        }
+        Ok(())
+    }
+
     /// Fills the run's values into the files that the scene lists.
     pub fn fill(&self, files: &[String], values: &Values) -> Result<()> {
         for file in files {
@@ -82,15 +104,20 @@ impl Rooms {
         Ok(())
     }
 
-    /// The bytes of some files as they are now; `None` where there is no file.
+    /// The bytes of some files as they are now; `None` where there is nothing.
     pub fn remember<'a>(
         &self,
         files: impl Iterator<Item = &'a str>,
     ) -> Result<HashMap<String, Option<Vec<u8>>>> {
-        files.map(|file| Ok((file.to_string(), fs::read(self.find(file)?).ok()))).collect()
+        let now = |file: &str| match read_regular(&self.find(file)?, LIMIT) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Unfit::Missing) => Ok(None),
+            Err(unfit) => bail!("{file} is to stay unchanged, and {unfit}"),
+        };
+        files.map(|file| Ok((file.to_string(), now(file)?))).collect()
     }
 
-    /// The one file that a path with `*` in its names means, if there is one.
+    /// The one file to change that a path with `*` in its names means, if there is one.
     pub fn find_one(&self, pattern: &str) -> Result<Option<PathBuf>> {
         let whole = self.find(pattern)?;
         let below = whole.strip_prefix(&self.base).unwrap_or(&whole);
@@ -100,7 +127,10 @@ impl Rooms {
             found = found.iter().flat_map(|folder| matching(folder, &part)).collect();
         }
         match found.as_slice() {
-            [one] => Ok(Some(one.clone())),
+            [one] => {
+                self.stays(one).with_context(|| format!("{pattern} cannot be changed"))?;
+                Ok(Some(one.clone()))
+            }
             [] => Ok(None),
             more => bail!("`{pattern}` names {} files, and should name one", more.len()),
         }
@@ -151,7 +181,8 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
             fs::create_dir(&target).with_context(|| format!("making {}", target.display()))?;
             copy_folder(&source, &target)?;
         } else {
-            fs::copy(&source, &target).with_context(|| format!("copying {}", source.display()))?;
+            copy_regular(&source, &target)
+                .with_context(|| format!("copying {}", source.display()))?;
         }
     }
     Ok(())
@@ -202,6 +233,31 @@ mod tests {
         assert!(rooms.find("../elsewhere").is_err());
         assert!(rooms.find("~/../elsewhere").is_err());
         assert!(rooms.find("/etc/passwd").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_changed_where_a_link_leads_out() {
+        use std::os::unix::fs::symlink;
+        let rooms = Rooms::copy(a_scene_dir().path()).expect("copied");
+        let elsewhere = tempfile::tempdir().expect("a temporary folder");
+        fs::write(elsewhere.path().join("file"), "").expect("written");
+        let links = [("folder", ""), ("file", "file"), ("nothing", "nothing")];
+        for (name, to) in links {
+            symlink(elsewhere.path().join(to), rooms.workspace().join(name)).expect("linked");
+        }
+        symlink("src", rooms.workspace().join("inside")).expect("linked");
+        for path in ["folder/file", "folder/new/file", "file", "nothing"] {
+            let error = rooms.find_to_change(path).expect_err(path);
+            let wrong = format!(
+                "{path} cannot be changed: a link leads from there out of the run's folders"
+            );
+            assert_eq!(format!("{error:#}"), wrong);
+        }
+        assert!(rooms.find_one("fil*").is_err());
+        for path in ["inside/a.rs", "inside/new/b.rs", "new.rs", "src/a.rs", "~/new"] {
+            rooms.find_to_change(path).expect(path);
+        }
     }
 
     #[test]

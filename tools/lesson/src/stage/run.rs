@@ -18,7 +18,9 @@ use super::ending::{Ending, Interrupted};
 use super::lines::{Hand, QUESTION, Script};
 use super::output::{Entry, Piece, Transcript};
 use super::outside::InterruptAt;
+use super::patience::{LOOK, Patience};
 use super::program::{Program, Start};
+use super::report;
 use super::show::Show;
 use super::verify::text::{Layout, position};
 use crate::process;
@@ -54,6 +56,7 @@ pub struct Run<'a> {
     answered: usize,
     pub(super) ending: Option<Ending>,
     began: Instant,
+    patience: Patience,
     pub(super) input_ended: Option<Instant>,
     pub(super) interrupt_at: Option<InterruptAt>,
     pub end_requests: mpsc::UnboundedReceiver<()>,
@@ -64,6 +67,7 @@ enum Happened {
     Piece(Piece),
     Exited(ExitStatus),
     OutOfTime,
+    NothingYet,
     Interrupted,
 }
 
@@ -84,6 +88,7 @@ impl<'a> Run<'a> {
             answered: 0,
             ending: None,
             began: Instant::now(),
+            patience: Patience::new(),
             input_ended: None,
             interrupt_at: None,
             end_requests: process::end_requests(),
@@ -105,10 +110,10 @@ impl<'a> Run<'a> {
     ) -> Result<Ending> {
         let played = self.play_on(&mut events).await;
         if let Some(mut program) = self.program.take() {
-            program.end(&self.start.mark()).await;
+            program.end(self.start.offspring).await;
             self.take_the_rest(&mut program).await;
         }
-        process::end_descendants(Some(&self.start.mark()));
+        self.start.offspring.end();
         played
     }
 
@@ -117,16 +122,22 @@ impl<'a> Run<'a> {
         let first = self.script.follow(0, &self.args, 0);
         self.hand(first).await;
         loop {
-            match self.next(events).await {
+            let happened = self.next(events).await;
+            if !matches!(happened, Happened::NothingYet) {
+                self.patience.renew();
+            }
+            match happened {
+                Happened::NothingYet => self.end_if_quiet(),
                 Happened::Event(event) => self.on_event(event).await?,
                 Happened::Piece(piece) => self.on_piece(piece).await,
                 Happened::Exited(status) => {
                     let mut program = self.program.take();
                     if let Some(program) = &mut program {
                         // Held pipes would keep us from seeing the end of the output.
-                        process::end_descendants(Some(&self.start.mark()));
+                        self.start.offspring.end();
                         self.take_the_rest(program).await;
                     }
+                    self.note_deliveries(events);
                     return Ok(self.ending.take().unwrap_or(Ending::Exited(status)));
                 }
                 Happened::OutOfTime => return Ok(self.out_of_time()),
@@ -157,6 +168,7 @@ impl<'a> Run<'a> {
             Some(piece) = pieces.recv() => Happened::Piece(piece),
             Ok(status) = ended.wait() => Happened::Exited(status),
             () = tokio::time::sleep_until(deadline.into()) => Happened::OutOfTime,
+            () = tokio::time::sleep(LOOK) => Happened::NothingYet,
         }
     }
 
@@ -164,6 +176,20 @@ impl<'a> Run<'a> {
         let typed = self.show.typed_for;
         let whole = self.began + self.scene().time_limit + typed;
         self.input_ended.map_or(whole, |ended| whole.min(ended + LAST_WORK))
+    }
+
+    /// A program that waits for a reply, or backs off after an error, does nothing with reason.
+    fn end_if_quiet(&mut self) {
+        let journal = self.model.journal();
+        if self.play.tell_waits && self.patience.is_to_tell() {
+            eprintln!("… waiting: {}", report::what_did_not_come(&journal));
+        }
+        let backs_off = journal.last().is_some_and(|last| last.status >= 400);
+        if !self.open.is_empty() || self.input_ended.is_some() || backs_off {
+            self.patience.excuse();
+        } else if let Some(quiet) = self.patience.is_over(self.start.offspring.activity()) {
+            self.ending.get_or_insert(Ending::Quiet(quiet));
+        }
     }
 
     fn out_of_time(&self) -> Ending {
@@ -192,12 +218,14 @@ impl<'a> Run<'a> {
                 if part == "main" {
                     let count = self.counted.len() + 1;
                     self.counted.insert(number, count);
-                    self.transcript.answer.clear();
-                    self.transcript.log.push(Entry::Request(count));
+                    self.transcript.request_came(count);
                 }
                 self.open.insert(number, part == "main");
                 for action in &stage {
                     self.act(action, number).await?;
+                    if matches!(self.ending, Some(Ending::Hindered(_))) {
+                        return Ok(());
+                    }
                 }
                 if stage.contains(&StageAction::Interrupt) {
                     let_go_later(go);
@@ -220,6 +248,17 @@ impl<'a> Run<'a> {
             Event::Fault(_) => {}
         }
         Ok(())
+    }
+
+    /// A program may end so soon after its last reply that the model has not told us of it yet.
+    fn note_deliveries(&mut self, events: &mut mpsc::UnboundedReceiver<Event>) {
+        while let Ok(event) = events.try_recv() {
+            if let Event::Delivered { number, .. } = event
+                && let Some(count) = self.counted.get(&number)
+            {
+                self.transcript.log.push(Entry::Reply(*count));
+            }
+        }
     }
 
     async fn on_delivered(&mut self, number: usize, part: &str, is_main: bool, next: Next) {
@@ -285,7 +324,7 @@ impl<'a> Run<'a> {
         };
         self.answered = written;
         let Some(answer) = answer else {
-            let question = self.transcript.last_words().unwrap_or_default().to_string();
+            let question = self.transcript.last_words().unwrap_or_default();
             self.ending.get_or_insert(Ending::Unanswered(question));
             self.close_input();
             return;

@@ -2,25 +2,28 @@
 //!
 //! A verdict that fails says what was expected, what was found instead, and where.
 
+mod answer;
 mod cache;
 mod order;
+mod request;
 pub mod text;
 
 use std::collections::HashMap;
-use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mock_server::scene::{Check, FileCheck, Rule, Text, Which};
 use mock_server::{Exchange, Values};
-use serde_json::Value;
 
 use super::Judged;
 use super::command;
+use super::offspring::Offspring;
 use super::output::Transcript;
+use super::regular::{LIMIT, Unfit, read_regular};
 use super::rooms::Rooms;
+pub use answer::tools_called;
 use text::{Layout, excerpt, filled};
 
-/// How long a command that verifies may take.
+/// How long a command that verifies may take, where the scene has more time.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
 type Verdict = Result<(), String>;
@@ -33,18 +36,24 @@ pub struct Evidence<'a> {
     /// Files as they were at the start, for `unchanged`.
     pub originals: &'a HashMap<String, Option<Vec<u8>>>,
     pub values: &'a Values,
-    pub mark: &'a str,
+    pub offspring: &'a Offspring,
 }
 
 impl Evidence<'_> {
-    pub async fn judge(&self, rule: &Rule) -> Judged {
+    /// Judges a rule. A command that has not ended at `until` fails it.
+    pub async fn judge(&self, rule: &Rule, until: Instant) -> Judged {
         let verdict = match &rule.check {
-            Check::Answer(text) => self.answer(text),
+            Check::Answer(text) => self.answer(&filled(text, self.values)),
             Check::Requests { at_least, at_most } => self.requests(*at_least, *at_most),
             Check::File { path, file } => self.file(path, file),
-            Check::Command { words, exit, output } => self.command(words, *exit, output).await,
+            Check::Command { words, exit, output } => {
+                let limit = until.saturating_duration_since(Instant::now());
+                self.command(words, *exit, output, limit.min(COMMAND_LIMIT)).await
+            }
             Check::Screen(text) => self.screen(text),
-            Check::Request { which, part, text } => self.request(which, part, text),
+            Check::Request { which, part, text } => {
+                self.request(which, part, &filled(text, self.values))
+            }
             Check::Tokens { which, part, at_least, at_most } => {
                 self.tokens(which, part, *at_least, *at_most)
             }
@@ -59,14 +68,6 @@ impl Evidence<'_> {
             None => self.says(&rule.check),
         };
         Judged { name: rule.name.clone(), says, verdict }
-    }
-
-    fn answer(&self, text: &Text) -> Verdict {
-        if self.exchanges.is_empty() {
-            return Err("there is no answer: the program sent no request".to_string());
-        }
-        let found = &self.transcript.answer;
-        text::judge(&filled(text, self.values), found, "the answer", Layout::Wrapped)
     }
 
     fn screen(&self, text: &Text) -> Verdict {
@@ -94,30 +95,29 @@ impl Evidence<'_> {
     fn file(&self, path: &str, check: &FileCheck) -> Verdict {
         let path = self.values.fill(path);
         let file = self.rooms.find(&path).map_err(|error| error.to_string())?;
-        let now = fs::read(&file).ok();
-        match (check, now) {
-            (FileCheck::Absent, None) if !file.exists() => Ok(()),
+        match (check, read_regular(&file, LIMIT)) {
+            (FileCheck::Absent, Err(Unfit::Missing)) => Ok(()),
             (FileCheck::Absent, _) => Err(format!("{path} should not be there, and is")),
-            (_, None) if file.is_dir() => Err(format!("{path} should be a file, and is a folder")),
             (FileCheck::Unchanged, now) => self.unchanged(&path, now),
-            (_, None) => Err(format!("{path} is not there")),
-            (FileCheck::Equals(wanted), Some(now)) => {
-                equals(&path, &self.values.fill(wanted), &now)
-            }
-            (FileCheck::Text(text), Some(now)) => {
+            (_, Err(unfit)) => Err(is_no_file(&path, &unfit)),
+            (FileCheck::Equals(wanted), Ok(now)) => equals(&path, &self.values.fill(wanted), &now),
+            (FileCheck::Text(text), Ok(now)) => {
                 let text = filled(text, self.values);
                 text::judge(&text, &String::from_utf8_lossy(&now), &path, Layout::Exact)
             }
         }
     }
 
-    fn unchanged(&self, path: &str, now: Option<Vec<u8>>) -> Verdict {
+    fn unchanged(&self, path: &str, now: Result<Vec<u8>, Unfit>) -> Verdict {
         match (self.originals.get(path).and_then(Option::as_ref), now) {
-            (Some(before), Some(now)) if *before == now => Ok(()),
-            (Some(_), None) => Err(format!("{path} should be as it was, and is gone")),
-            (None, None) => Ok(()),
-            (None, Some(_)) => Err(format!("{path} was not there at the start, and is now")),
-            (Some(before), Some(now)) => {
+            (Some(before), Ok(now)) if *before == now => Ok(()),
+            (Some(_), Err(Unfit::Missing)) => {
+                Err(format!("{path} should be as it was, and is gone"))
+            }
+            (Some(_), Err(unfit)) => Err(is_no_file(path, &unfit)),
+            (None, Err(Unfit::Missing)) => Ok(()),
+            (None, _) => Err(format!("{path} was not there at the start, and is now")),
+            (Some(before), Ok(now)) => {
                 let (before, now) =
                     (String::from_utf8_lossy(before), String::from_utf8_lossy(&now));
                 let difference = first_difference(&before, &now);
@@ -126,23 +126,25 @@ impl Evidence<'_> {
         }
     }
 
-    async fn command(&self, words: &[String], exit: i32, output: &Text) -> Verdict {
+    async fn command(
+        &self,
+        words: &[String],
+        exit: i32,
+        output: &Text,
+        limit: Duration,
+    ) -> Verdict {
         let words: Vec<String> = words.iter().map(|word| self.values.fill(word)).collect();
         let line = words.join(" ");
-        let ran = command::run(&words, self.rooms, self.mark, COMMAND_LIMIT).await?;
+        if limit.is_zero() {
+            return Err(format!("`{line}` was not run: the scene's time was over before"));
+        }
+        let ran = command::run(&words, self.rooms, self.offspring, limit).await?;
         if ran.exit != exit {
             let (was, said) = (ran.exit, excerpt(&ran.output));
             return Err(format!("`{line}` should exit with {exit}, and exits with {was}: {said}"));
         }
         let what = format!("the output of `{line}`");
         text::judge(&filled(output, self.values), &ran.output, &what, Layout::Exact)
-    }
-
-    fn request(&self, which: &Which, part: &str, text: &Text) -> Verdict {
-        let text = filled(text, self.values);
-        self.in_requests(which, part, |exchange, what| {
-            text::judge(&text, &text_of(&exchange.request), what, Layout::Exact)
-        })
     }
 
     /// Judges the requests that are meant; `judge` also gets the request's name.
@@ -239,6 +241,13 @@ fn wanted_requests(at_least: u64, at_most: u64) -> String {
     }
 }
 
+fn is_no_file(path: &str, unfit: &Unfit) -> String {
+    match unfit {
+        Unfit::Folder => format!("{path} should be a file, and is a folder"),
+        unfit => format!("{path} {unfit}"),
+    }
+}
+
 fn equals(path: &str, wanted: &str, now: &[u8]) -> Verdict {
     if wanted.as_bytes() == now {
         return Ok(());
@@ -264,24 +273,6 @@ fn first_difference(wanted: &str, found: &str) -> String {
             (None, None) => return "line endings or the end of the last line differ".to_string(),
         }
     }
-}
-
-/// A request as JSON, and then all its texts, each on lines of its own. A verdict shows the end.
-fn text_of(request: &Value) -> String {
-    fn gather(value: &Value, texts: &mut String) {
-        match value {
-            Value::String(text) => {
-                texts.push_str(text);
-                texts.push('\n');
-            }
-            Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
-            Value::Object(fields) => fields.values().for_each(|field| gather(field, texts)),
-            _ => {}
-        }
-    }
-    let mut texts = format!("{request}\n");
-    gather(request, &mut texts);
-    texts
 }
 
 #[cfg(test)]

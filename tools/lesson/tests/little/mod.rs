@@ -43,6 +43,9 @@ pub fn a_play(dir: &Path, scene: &str, habit: &str) -> Play {
         yes: false,
         trace: None,
         show: false,
+        // The tests of one program run side by side.
+        alone: false,
+        tell_waits: false,
     }
 }
 

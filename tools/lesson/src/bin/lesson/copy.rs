@@ -13,11 +13,12 @@ use tokio::process::Command;
 /// not ignore.
 pub async fn sync(root: &Path, copy: &Path) -> Result<()> {
     let files = tracked(root).await?;
+    // First, since a file may have become a folder, or a folder a file.
+    remove_others(copy, &files.iter().map(|file| copy.join(file)).collect())?;
     for file in &files {
         write_if_other(&root.join(file), &copy.join(file))?;
     }
-    let wanted: HashSet<PathBuf> = files.into_iter().map(|file| copy.join(file)).collect();
-    remove_others(copy, &wanted)
+    Ok(())
 }
 
 async fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
@@ -39,7 +40,7 @@ fn write_if_other(from: &Path, to: &Path) -> Result<()> {
         return Ok(());
     }
     if let Some(parent) = to.parent() {
-        std::fs::create_dir_all(parent)?;
+        std::fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
     }
     std::fs::copy(from, to).with_context(|| format!("writing {}", to.display()))?;
     Ok(())
@@ -47,14 +48,15 @@ fn write_if_other(from: &Path, to: &Path) -> Result<()> {
 
 fn remove_others(dir: &Path, wanted: &HashSet<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
-        let entry = entry?;
+        let entry = entry.with_context(|| format!("reading {}", dir.display()))?;
         let path = entry.path();
-        if entry.file_type()?.is_dir() {
+        let kind = entry.file_type().with_context(|| format!("looking at {}", path.display()))?;
+        if kind.is_dir() {
             remove_others(&path, wanted)?;
             // Succeeds for a folder that is empty now.
             let _ = std::fs::remove_dir(&path);
         } else if !wanted.contains(&path) {
-            std::fs::remove_file(&path)?;
+            std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
         }
     }
     Ok(())
@@ -99,5 +101,26 @@ mod tests {
         assert_eq!(std::fs::read_to_string(copy.path().join("src/kept.rs")).unwrap(), "one");
         let after = std::fs::metadata(copy.path().join("new.rs")).unwrap().modified().unwrap();
         assert_eq!(before, after, "what has not changed is not written anew");
+    }
+
+    #[tokio::test]
+    async fn a_file_may_become_a_folder_and_a_folder_a_file() {
+        let (root, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        git(root.path(), &["init", "-q"]);
+        let (one, two) = (root.path().join("one"), root.path().join("two"));
+        std::fs::write(&one, "a file").unwrap();
+        std::fs::create_dir_all(two.join("deep")).unwrap();
+        std::fs::write(two.join("deep").join("below"), "a folder").unwrap();
+        sync(root.path(), copy.path()).await.unwrap();
+
+        std::fs::remove_file(&one).unwrap();
+        std::fs::create_dir(&one).unwrap();
+        std::fs::write(one.join("below"), "a folder now").unwrap();
+        std::fs::remove_dir_all(&two).unwrap();
+        std::fs::write(&two, "a file now").unwrap();
+        sync(root.path(), copy.path()).await.unwrap();
+        let text = |name: &str| std::fs::read_to_string(copy.path().join(name)).unwrap();
+        assert_eq!(text("one/below"), "a folder now");
+        assert_eq!(text("two"), "a file now");
     }
 }

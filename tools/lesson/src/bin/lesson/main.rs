@@ -8,16 +8,20 @@ mod mutate;
 mod mutations;
 mod picture;
 mod repo;
+mod start;
 mod svg;
 mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use lesson::process;
 use lesson::stage::Interrupted;
 use repo::Repo;
 
@@ -25,8 +29,12 @@ use repo::Repo;
 async fn main() -> ExitCode {
     // An error means that a provider is installed already, which is what was wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let matches = switches().get_matches();
-    match run(&matches).await {
+    let matches = switches().try_get_matches().unwrap_or_else(|mut error| {
+        // "Use '-- --bogus'" would only hand it on.
+        error.remove(clap::error::ContextKind::Suggested);
+        error.exit()
+    });
+    match run_or_end(&matches).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) if error.is::<Interrupted>() => {
@@ -34,10 +42,34 @@ async fn main() -> ExitCode {
             ExitCode::from(130)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            lesson::screen::error(&format!("{error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// How long a run may take to end in good order when it is asked to.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// Whether everything was as it should be. On Ctrl+C and on the system's request to end, what was
+/// started ends too, wherever the work stands.
+async fn run_or_end(matches: &ArgMatches) -> Result<bool> {
+    process::adopt_orphans();
+    let mut end_requests = process::end_requests();
+    let work = run(matches);
+    tokio::pin!(work);
+    let done = tokio::select! {
+        done = &mut work => done,
+        _ = end_requests.recv() => tokio::select! {
+            done = &mut work => done,
+            () = tokio::time::sleep(GRACE) => Err(Interrupted.into()),
+            _ = end_requests.recv() => Err(Interrupted.into()),
+        },
+    };
+    if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+        process::end_descendants(None);
+    }
+    done
 }
 
 /// Whether everything was as it should be.
@@ -51,6 +83,10 @@ async fn run(matches: &ArgMatches) -> Result<bool> {
         }
         Some(("picture", given)) => picture::run(&repo, one(given, "step"), seed(given)).await,
         Some(("diff", given)) => diff(&repo, given),
+        Some(("start", given)) => {
+            let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_default();
+            start::run(&repo, one(given, "step"), &folder)
+        }
         _ => Ok(true), // clap has printed the help.
     }
 }
@@ -79,13 +115,34 @@ fn seed(given: &ArgMatches) -> Option<u64> {
     given.get_one::<u64>("seed").copied()
 }
 
+const EXIT_CODES: &str =
+    "Exit codes: 0 all is well · 1 something is not · 2 bad use · 130 interrupted";
+
 fn switches() -> Command {
     Command::new("lesson")
         .about("The workshop of the course: judges programs and steps by their scenes.")
-        .after_help("Exit codes: 0 all is well, 1 something is not, 2 it could not be tried.")
+        .after_help(EXIT_CODES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(check_switches())
+        .subcommand(
+            Command::new("start")
+                .about("Makes a crate of your own, to grow a step in")
+                .long_about(
+                    "Makes a crate of your own, to grow a step in.\n\n\
+                     It holds the code of the step before and the story of the step. So its first\n\
+                     `cargo run` fails, by the rule that the story names: that is where you begin.",
+                )
+                .after_help(format!("Example: lesson start 03 ../my-agent\n\n{EXIT_CODES}"))
+                .arg(step_argument())
+                .arg(
+                    Arg::new("folder")
+                        .value_name("FOLDER")
+                        .help("A folder that is new or empty")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+        )
         .subcommand(
             Command::new("matrix")
                 .about("Plays every scene on every step")
@@ -94,18 +151,21 @@ fn switches() -> Command {
                      The scene of a step must hold on that step and on every later one. On the\n\
                      step before it must fail, by the rule that it names in `proves`.",
                 )
+                .after_help(EXIT_CODES)
                 .arg(flag("json", "Print the table as JSON")),
         )
         .subcommand(mutate_switches())
         .subcommand(
             Command::new("picture")
                 .about("Runs a step and writes its screen as an SVG to standard output")
+                .after_help(EXIT_CODES)
                 .arg(step_argument())
                 .arg(seed_switch().default_value("4711")),
         )
         .subcommand(
             Command::new("diff")
                 .about("Shows what a step adds to the one before")
+                .after_help(EXIT_CODES)
                 .arg(step_argument())
                 .arg(Arg::new("from").long("from").value_name("NN").help("Compare with this step"))
                 .arg(flag("stat", "Only a line for each file, and the sums")),
@@ -123,9 +183,16 @@ fn check_switches() -> Command {
              arguments that name a file of the current folder are made absolute. Rules\n\
              about the wording of the steps' own screen are left out.",
         )
-        .after_help("Example: lesson check 00 -- python3 my_agent.py")
+        .after_help(format!("Example: lesson check 00 -- python3 my_agent.py\n\n{EXIT_CODES}"))
         .arg(step_argument())
         .arg(seed_switch())
+        .arg(
+            Arg::new("trace")
+                .long("trace")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write every request and reply as JSON"),
+        )
         .arg(flag("keep", "Leave the temporary folder, and name it"))
         .arg(flag("yes", "Answer every question of the program with yes"))
         .arg(
@@ -148,6 +215,7 @@ fn mutate_switches() -> Command {
              in target/mutate, one after the other. The scene or the test that it names must\n\
              then fail. One run at a time: two would share the copy.",
         )
+        .after_help(EXIT_CODES)
         .arg(
             Arg::new("steps")
                 .value_name("NN")

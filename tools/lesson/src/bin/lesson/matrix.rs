@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
+use lesson::screen;
 use lesson::stage::{self, Interrupted};
 use serde_json::{Value, json};
 
@@ -126,13 +127,14 @@ fn table(steps: &[Step], proves: &[Option<String>], cells: &[Cell], broken: &[St
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    text += "\n✓ holds   ✗ fails, by this rule   · fails on a still earlier step, as it should\n";
     if broken.is_empty() {
         text += "\nEvery scene holds from its own step on, and fails on the one before by the rule\n\
                  that it names.\n";
     } else {
         text += "\nBroken:\n";
         for why in broken {
-            let _ = writeln!(text, "  {}", why.replace('\n', "\n    "));
+            let _ = writeln!(text, "{}", screen::paint().wrapped("  ", "    ", why));
         }
     }
     text

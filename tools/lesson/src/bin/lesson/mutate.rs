@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use lesson::stage::{self, Interrupted};
+use lesson::{process, screen};
 use tokio::process::Command;
 
 use crate::copy;
@@ -29,6 +30,8 @@ struct Bench {
     target: PathBuf,
     /// Where cargo builds for the repository itself.
     shared: PathBuf,
+    /// Held, so that no other run breaks the same copy.
+    _lock: std::fs::File,
 }
 
 pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool> {
@@ -64,11 +67,9 @@ pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool>
                 Err(error) => ("✗", format!("{error:#}")),
             };
             unnoticed += usize::from(mark == "✗");
-            say(&format!(
-                "  {mark} {}\n      {}\n",
-                mutation.claim,
-                text.trim_end().replace('\n', "\n      ")
-            ));
+            let claim = screen::paint().wrapped(&format!("  {mark} "), "    ", &mutation.claim);
+            let text = screen::paint().wrapped("      ", "      ", text.trim_end());
+            say(&format!("{claim}\n{text}\n"));
         }
     }
     let tried: usize = chosen.iter().map(|(_, all)| all.len()).sum();
@@ -84,11 +85,10 @@ fn list(chosen: &[(String, Vec<Mutation>)]) {
                 Notice::Scene => "the scene".to_string(),
                 Notice::Test(name) => format!("test {name}"),
             };
-            say(&format!(
-                "  {}\n      {}, noticed by {by}\n",
-                mutation.claim,
-                mutation.file.display()
-            ));
+            let (file, paint) = (mutation.file.display(), screen::paint());
+            let claim = paint.wrapped("  ", "    ", &mutation.claim);
+            let noticed = paint.wrapped("      ", "        ", &format!("{file}, noticed by {by}"));
+            say(&format!("{claim}\n{noticed}\n"));
         }
     }
 }
@@ -99,8 +99,11 @@ impl Bench {
         let place = shared.join("mutate");
         let root = place.join("copy");
         std::fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
+        let lock = process::lock(&place.join("lock"))
+            .with_context(|| format!("locking {}", place.display()))?
+            .context("another `lesson mutate` is at work on this clone: let it end first")?;
         copy::sync(&repo.root, &root).await?;
-        Ok(Bench { repo: Repo::at(&root)?, target: place.join("build"), shared })
+        Ok(Bench { repo: Repo::at(&root)?, target: place.join("build"), shared, _lock: lock })
     }
 
     fn cargo(&self, words: &[&str]) -> Command {
@@ -137,7 +140,8 @@ impl Bench {
             bail!("{head}: its tests: {why}\n{}", tests.output);
         }
         for name in names {
-            let passed = |line: &str| line.starts_with("test ") && line.ends_with("... ok");
+            // What a test writes itself, and does not end, stands before it on the line.
+            let passed = |line: &str| line.contains("test ") && line.ends_with("... ok");
             if !tests.output.lines().any(|line| passed(line) && line.contains(name.as_str())) {
                 bail!("{}: there is no test {name}, which must notice a mutation", step.folder);
             }

@@ -1,6 +1,6 @@
 //! `steps/NN-name/mutations.toml`: for each claim of a step, a small change that breaks it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
@@ -64,11 +64,21 @@ fn one(value: &Value) -> Result<Mutation> {
     };
     Ok(Mutation {
         claim: text("claim")?,
-        file: text("file")?.into(),
+        file: in_the_step(&text("file")?)?,
         find: text("find")?,
         replace: text("replace")?,
         noticed_by,
     })
+}
+
+/// A path from the step's folder that stays in it: the file is written, and only in a copy.
+fn in_the_step(file: &str) -> Result<PathBuf> {
+    let path = Path::new(file);
+    let stays = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if file.is_empty() || !stays {
+        bail!("file is a path from the step's folder, such as src/agent.rs, not {file:?}");
+    }
+    Ok(path.to_path_buf())
 }
 
 impl Mutation {
@@ -123,6 +133,12 @@ noticed_by = "test the_loop_ends"
             said("test the_loop_ends", "luck"),
             "mutation 1: noticed_by is \"scene\" or \"test NAME\", not \"luck\""
         );
+        for file in ["/tmp/x", "../../x", "src/../../x", "./x", ""] {
+            let wrong = format!(
+                "mutation 1: file is a path from the step's folder, such as src/agent.rs, not {file:?}"
+            );
+            assert_eq!(said("src/agent.rs", file), wrong);
+        }
         assert_eq!(said("find = ", "# "), "mutation 1: find is missing, or no text");
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use regex::{Captures, Regex};
 use tokio::process::Command;
 
-use crate::repo::{Repo, cargo, finish};
+use crate::repo::{Repo, built, cargo, finish};
 use crate::{say, svg, terminal};
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -24,13 +24,9 @@ const CHANGING: &[(&str, &str)] = &[
 pub async fn run(repo: &Repo, name: &str, seed: Option<u64>) -> Result<bool> {
     let step = repo.step(name)?;
     let package = step.package();
-    let built = cargo(&repo.root)
-        .args(["build", "-p", &package])
-        .stdout(Stdio::null())
-        .status()
-        .await
-        .context("running cargo")?;
-    if !built.success() {
+    let mut build = cargo(&repo.root);
+    build.args(["build", "-p", &package]);
+    if !built(build).await? {
         bail!("{package} does not build: see above");
     }
     let mut command = Command::new(step.program(&repo.target().await?));

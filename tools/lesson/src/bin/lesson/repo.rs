@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lesson::process;
 use lesson::stage::{Interrupted, Play};
+use lesson::{place, process};
 use mock_server::Scene;
 use tokio::process::Command;
 
@@ -61,7 +61,7 @@ impl Repo {
         let found = self.steps.iter().find(|step| number.is_some() && step.number() == number);
         found.with_context(|| {
             let known: Vec<&str> = self.steps.iter().map(|step| step.folder.as_str()).collect();
-            format!("{name}: there is no such step. Steps: {}", known.join(", "))
+            format!("there is no step {name}: there are {}", known.join(", "))
         })
     }
 
@@ -80,8 +80,9 @@ impl Repo {
     /// is left out, since Windows cannot replace a program that runs.
     pub async fn build_steps(&self) -> Result<()> {
         let words = ["build", "--workspace", "--exclude", "lesson", "--bins"];
-        let status = cargo(&self.root).args(words).stdout(Stdio::null()).status().await;
-        if !status.context("running cargo")?.success() {
+        let mut command = cargo(&self.root);
+        command.args(words);
+        if !built(command).await? {
             bail!("the steps do not build: see above");
         }
         Ok(())
@@ -97,13 +98,20 @@ impl Step {
         self.folder.split('-').next()?.parse().ok()
     }
 
+    /// `02`, as a person types it.
+    pub fn digits(&self) -> &str {
+        self.folder.split('-').next().unwrap_or_default()
+    }
+
     /// `step02`
     pub fn package(&self) -> String {
-        format!("step{}", self.folder.split('-').next().unwrap_or_default())
+        format!("step{}", self.digits())
     }
 
     pub fn scene(&self) -> Result<Scene> {
-        Scene::read(&self.dir.join("scene.toml"))
+        let file = self.dir.join("scene.toml");
+        Scene::read(&file)
+            .map_err(|error| anyhow::anyhow!("{}", place::shortened(&format!("{error:#}"), &file)))
     }
 
     /// The step's program, built without release.
@@ -125,6 +133,9 @@ impl Step {
             yes: false,
             trace: None,
             show: false,
+            // One play after the other, and nothing else meanwhile.
+            alone: true,
+            tell_waits: false,
         })
     }
 }
@@ -144,8 +155,22 @@ pub fn cargo(dir: &Path) -> Command {
     command
 }
 
+/// Runs a cargo that builds, with its progress on standard error; whether it did. It is ended where
+/// we are to end.
+pub async fn built(mut command: Command) -> Result<bool> {
+    let mut child = command.stdout(Stdio::null()).spawn().context("running cargo")?;
+    let mut end_requests = process::end_requests();
+    tokio::select! {
+        status = child.wait() => Ok(status.context("running cargo")?.success()),
+        Some(()) = end_requests.recv() => {
+            end_all(child.id());
+            Err(Interrupted.into())
+        }
+    }
+}
+
 /// What a command wrote and whether it succeeded; `None` where it took longer than `limit`, and
-/// was ended with all it had started. Errors with `Interrupted` on Ctrl+C.
+/// was ended with all it had started. Errors with `Interrupted` where we are to end.
 pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Finished>> {
     process::lead_a_group(&mut command);
     let child = command
@@ -154,11 +179,12 @@ pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Fini
         .spawn()
         .with_context(|| format!("starting {:?}", command.as_std().get_program()))?;
     let id = child.id();
+    let mut end_requests = process::end_requests();
     let out = tokio::select! {
         out = child.wait_with_output() => Some(out?),
         () = tokio::time::sleep(limit) => None,
         // It leads a group of its own, so the terminal's Ctrl+C does not reach it.
-        _ = tokio::signal::ctrl_c() => {
+        _ = end_requests.recv() => {
             end_all(id);
             return Err(Interrupted.into());
         }

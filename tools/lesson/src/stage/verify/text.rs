@@ -34,27 +34,55 @@ fn filled_pattern(pattern: &str, values: &Values) -> String {
     name.replace_all(pattern, value).into_owned()
 }
 
-pub fn judge(text: &Text, found: &str, what: &str, layout: Layout) -> Result<(), String> {
+/// How a text is not as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Miss {
+    /// It lacks this.
+    Lacks(String),
+    /// It holds this, from the byte on.
+    Holds(String, usize),
+    /// It does not match this pattern.
+    Unlike(String),
+    BadPattern(String),
+}
+
+/// The first thing that is not as it should be.
+pub fn miss(text: &Text, found: &str, layout: Layout) -> Option<Miss> {
     for wanted in &text.holds {
         if position(found, wanted, layout, 0).is_none() {
-            let (wanted, is) = (excerpt(wanted), shown(found));
-            return Err(format!("{what} should hold {wanted}, and {is}"));
+            return Some(Miss::Lacks(wanted.clone()));
         }
     }
     for unwanted in &text.lacks {
         if let Some((at, _)) = position(found, unwanted, layout, 0) {
-            let line = found[..at].matches('\n').count() + 1;
-            let unwanted = excerpt(unwanted);
-            return Err(format!("{what} should not hold {unwanted}, and does, in line {line}"));
+            return Some(Miss::Holds(unwanted.clone(), at));
         }
     }
-    let Some(pattern) = &text.matches else { return Ok(()) };
-    let regex = Regex::new(pattern).map_err(|error| format!("the scene's pattern: {error}"))?;
+    let pattern = text.matches.as_ref()?;
+    let regex = match Regex::new(pattern) {
+        Ok(regex) => regex,
+        Err(error) => return Some(Miss::BadPattern(error.to_string())),
+    };
     let flat = || found.split_whitespace().collect::<Vec<_>>().join(" ");
     if regex.is_match(found) || (layout == Layout::Wrapped && regex.is_match(&flat())) {
-        return Ok(());
+        return None;
     }
-    Err(format!("{what} should match `{pattern}`, and {}", shown(found)))
+    Some(Miss::Unlike(pattern.clone()))
+}
+
+pub fn judge(text: &Text, found: &str, what: &str, layout: Layout) -> Result<(), String> {
+    let Some(miss) = miss(text, found, layout) else { return Ok(()) };
+    Err(match miss {
+        Miss::Lacks(wanted) => {
+            format!("{what} should hold {}, and {}", excerpt(&wanted), shown(found))
+        }
+        Miss::Holds(unwanted, at) => {
+            let line = found[..at].matches('\n').count() + 1;
+            format!("{what} should not hold {}, and does, in line {line}", excerpt(&unwanted))
+        }
+        Miss::Unlike(pattern) => format!("{what} should match `{pattern}`, and {}", shown(found)),
+        Miss::BadPattern(error) => format!("the scene's pattern: {error}"),
+    })
 }
 
 /// Where a text first stands at or after an offset: its begin and end.
@@ -96,7 +124,7 @@ fn shown(found: &str) -> String {
     format!("{verb} {excerpt}")
 }
 
-/// A text in quotes, on one line, its end only where it is long: what counts comes last.
+/// A text in quotes, on one line, its last words only where it is long: what counts comes last.
 pub fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let count = line.chars().count();
@@ -104,7 +132,9 @@ pub fn excerpt(text: &str) -> String {
         return format!("“{line}”");
     }
     let tail: String = line.chars().skip(count - EXCERPT).collect();
-    format!("“… {tail}”")
+    // The first word of the tail may be half a one; what has no blank is cut where it must be.
+    let words = tail.split_once(' ').map_or(tail.as_str(), |(_, words)| words);
+    format!("“… {words}”")
 }
 
 #[cfg(test)]
@@ -151,6 +181,6 @@ mod tests {
     #[test]
     fn a_long_text_is_shown_by_its_end() {
         let shown = excerpt(&format!("{} the end", "word ".repeat(100)));
-        assert!(shown.starts_with("“… ") && shown.ends_with("the end”"), "{shown}");
+        assert!(shown.starts_with("“… word ") && shown.ends_with("the end”"), "{shown}");
     }
 }
