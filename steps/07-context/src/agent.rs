@@ -75,9 +75,9 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let reply = match self.ask(&mut calls, 0).await {
+            let reply = match self.ask(&mut calls).await {
                 Err(error) if self.context.was_too_long(&self.session.messages, &error) => {
-                    self.ask(&mut calls, self.context.usable()).await?
+                    self.ask(&mut calls).await?
                 }
                 asked => asked?,
             };
@@ -142,8 +142,8 @@ impl Agent {
 
     /// Sends the conversation, where it fits, and shows the reply as it comes. Where the user
     /// breaks in, the reply is what has come.
-    async fn ask(&mut self, calls: &mut Calls, incoming: u64) -> Result<Message> {
-        self.make_room(incoming).await?;
+    async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
+        self.make_room(0).await?;
         if was_interrupted(&self.interrupts) {
             return Ok(Message { role: Role::Assistant, content: Vec::new() });
         }
