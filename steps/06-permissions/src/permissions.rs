@@ -5,13 +5,16 @@
 //! ask before allow, and the mode has the last word. One denied act denies the call, in every
 //! mode; every act must be allowed to allow it; what is not understood is asked.
 //!
-//! Deny and ask rules compare loosely (`rm -rf *` binds `/bin/rm -f -r x`, `sudo rm -fr x` and
-//! `sh -c 'rm --recursive --force x'`), allow rules word by word.
+//! Deny and ask rules compare loosely (`rm -rf *` binds `/bin/rm -f -r x` and
+//! `rm --recursive --force x`), allow rules word by word. What runs another command (`sudo`,
+//! `sh -c`, `xargs`) is asked.
 //!
 //! This is a brake and no cage. A program that was allowed can do what it likes (`cargo test` runs
 //! the project's code), `grep -r` sees the files below a folder whatever they are called, and a
 //! file can become a link between the question and the write. Reading is free everywhere unless
-//! a rule denies it. For a cage, use the operating system's.
+//! a rule denies it, and another spelling of a path (`.e?v`) is not always seen through. The
+//! settings of a project are believed like your own: look at them before you start an agent in a
+//! folder that came from elsewhere. For a cage, use the operating system's.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
