@@ -158,7 +158,7 @@ impl Permissions {
             Act::File(_, path) => (path.clone(), self.mode == Mode::AcceptEdits),
             Act::Run(words) => (words.join(" "), tool == "run_shell" && is_safe(words)),
         };
-        let shown = shown.replace(HOLE, "…");
+        let shown = shown.replace("\0\0", "…").replace(HOLE, "…");
         let danger = self.covering("danger", tool, act).next();
         match act {
             _ if danger.is_some() => danger.map(|rule| format!("`{shown}` {}", rule.shown)),
@@ -312,7 +312,7 @@ fn take_apart(words: &[String]) -> (Vec<String>, Vec<String>) {
         } else if !option.starts_with('-') {
             operands.push(word.clone());
             // What the shell fills in may be cut into words, and an option be among them.
-            flags.extend(Some(option).filter(|option| option.contains(HOLE)));
+            flags.extend(Some(option).filter(|o| o.starts_with(HOLE) || o.contains("\0\0")));
         } else if option.starts_with("--") {
             flags.push(option);
         } else {
