@@ -140,7 +140,14 @@ impl Lexer<'_> {
             w if first && is_assignment(w) => {
                 self.commands.push(Command { words: vec![word], ..Command::default() });
             }
-            _ => command.words.push(word),
+            _ => {
+                // `for PATH in x` sets a variable as `PATH=x` does. Programs go by those in capitals.
+                if command.words == ["for"] && word.contains(|c: char| !c.is_ascii_lowercase()) {
+                    let words = vec![format!("{word}=")];
+                    self.commands.push(Command { words, ..Command::default() });
+                }
+                command.words.push(word);
+            }
         }
         Ok(())
     }

@@ -157,6 +157,8 @@ const STOPPED: &[&str] = &[
     "find . -ok rm {} \\;",
     "find . -fprintf x %p",
     "find . $X",
+    "for PATH in ./evil; do ls; done",
+    "for HOME in ./x; do git status; done",
     "find .${IFS}-delete",
     "find .$(printf ' -delete')",
     "sort x$IFS-osrc/main.rs",
