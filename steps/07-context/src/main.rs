@@ -166,14 +166,11 @@ fn read_pipe() -> Option<String> {
 }
 
 fn read_terminal(editor: &mut DefaultEditor, prompt: &str, history: &Path) -> Option<String> {
-    let is_question = prompt.is_empty();
-    if is_question {
-        // The editor begins by clearing the row that it stands in, which is the question's last.
-        println!();
-    }
-    match editor.readline(&if is_question { "> ".into() } else { format!("\n{prompt}") }) {
+    // The editor begins by clearing the row that it stands in, and that may be a question's last.
+    print!("{}", if prompt.is_empty() { "\n" } else { "" });
+    match editor.readline(&format!("\n{prompt}")) {
         // An answer is not a line to come back to.
-        Ok(line) if is_question => Some(line),
+        Ok(line) if prompt.is_empty() => Some(line),
         Ok(line) => {
             // A history that cannot be kept is no reason to stop.
             let _ = editor.add_history_entry(&line);
