@@ -40,6 +40,9 @@ const NOBODY_IS_THERE: &[(&str, &str)] = &[
     ("TERM", "dumb"),
 ];
 
+/// Set for a program on the stage; it marks the processes of the run.
+pub(crate) const ON_STAGE: &str = "LESSON_RUN";
+
 /// What the stage tells its own child; a program that the agent starts must not take it for itself.
 const STAGE_ONLY: &[&str] = &["LESSON_AGENT", "LESSON_COLOR", "LESSON_WIDTH", "LESSON_CLOCK_FILE"];
 
@@ -48,7 +51,17 @@ const STAGE_ONLY: &[&str] = &["LESSON_AGENT", "LESSON_COLOR", "LESSON_WIDTH", "L
 ///
 /// Errors where there is no `sh`, saying what to install.
 pub fn shell(line: &str) -> Result<Command> {
-    let mut command = apart(find_sh()?);
+    let mut command = match std::env::var_os(ON_STAGE) {
+        // The stage has started us apart, so there is no terminal to keep from the tools. A leader
+        // of a group is one from its first moment on, while `setsid` stays in our group until it
+        // runs, and a Ctrl+C that is meant for us would end it.
+        Some(_) => {
+            let mut command = Command::new(find_sh()?);
+            lead_a_group(&mut command);
+            command
+        }
+        None => apart(find_sh()?),
+    };
     command.arg("-c").arg(line).stdin(Stdio::null()).kill_on_drop(true);
     command.envs(NOBODY_IS_THERE.iter().copied());
     for name in STAGE_ONLY {

@@ -14,7 +14,7 @@ impl Offspring {
     /// `alone`: the run is all that this process does. Then everything below it is the run's, also
     /// what has cleared its environment.
     pub fn new(rooms: &Rooms, alone: bool) -> Self {
-        Self { mark: format!("LESSON_RUN={}", rooms.base().display()), alone }
+        Self { mark: format!("{}={}", process::ON_STAGE, rooms.base().display()), alone }
     }
 
     /// The variable that marks what the run starts.
