@@ -135,7 +135,7 @@ fn the_results_of_a_turn_share_the_room_that_is_left() {
     let context = context(folder.path());
     let before = history(&[]);
     let mut results: Vec<Block> =
-        (0..8).map(|at| answer(&format!("t{at}"), &lines(2_500))).collect();
+        (0..8).map(|at| answer(&format!("t{at}"), &lines(2_200))).collect();
     results.push(answer("t8", "short"));
     context.admit(&before, &mut results).unwrap();
     let mut after = before;
