@@ -1,3 +1,12 @@
+//! The loop. An agent is a model, a list of messages, and this loop over both: send the list, run
+//! the tools that the reply calls, put their results at the end of the list, send it again. A reply
+//! that calls nothing is the answer.
+//!
+//! The reply is used while it comes. Its text is shown, and a read that it calls begins when its
+//! block ends, beside other reads. Whatever changes something waits for the end of the reply and
+//! runs alone. Results are given in the order of the calls. Ctrl+C ends a reply or a tool, and every
+//! call still gets a result: without one, the API would refuse this conversation for ever.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,3 +1,15 @@
+//! The loop. An agent is a model, a list of messages, and this loop over both: send the list, run
+//! the tools that the reply calls, put their results at the end of the list, send it again. A reply
+//! that calls nothing is the answer.
+//!
+//! The reply is used while it comes. Its text is shown, and a read that it calls begins when its
+//! block ends, beside other reads. Whatever changes something waits for the end of the reply and
+//! runs alone. Results are given in the order of the calls. Ctrl+C ends a reply or a tool, and every
+//! call still gets a result: without one, the API would refuse this conversation for ever.
+//!
+//! Before a call runs, the permissions are asked, and where they are in doubt, the user. A refusal
+//! goes back to the model as a result like any other.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -228,11 +240,12 @@ async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> R
         Decision::Ask(why) => why,
     };
     screen::asks(&tools.permissions.question(name, input, &why));
-    match user.next("").await.as_deref().map(str::trim) {
+    let answer = user.next("").await;
+    match answer.as_deref().map(|answer| answer.trim().to_lowercase()).as_deref() {
         Some("y" | "yes") => {}
         Some("a" | "always") => tools.permissions.allow_always(name, input),
         Some("" | "n" | "no") => bail!("the user said no\n{why}\ngo without it, or ask"),
-        Some(words) => bail!("the user said no\n{why}\nand: {words}"),
+        Some(_) => bail!("the user said no\n{why}\nand: {}", answer.unwrap_or_default().trim()),
         None => bail!("refused, for nobody was there to answer\n{why}\ngo without it"),
     }
     Ok(())

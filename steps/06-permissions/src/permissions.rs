@@ -5,13 +5,16 @@
 //! ask before allow, and the mode has the last word. One denied act denies the call, in every
 //! mode; every act must be allowed to allow it; what is not understood is asked.
 //!
-//! Deny and ask rules compare loosely (`rm -rf *` binds `/bin/rm -f -r x`, `sudo rm -fr x` and
-//! `sh -c 'rm --recursive --force x'`), allow rules word by word.
+//! Deny and ask rules compare loosely (`rm -rf *` binds `/bin/rm -f -r x` and
+//! `rm --recursive --force x`), allow rules word by word. What runs another command (`sudo`,
+//! `sh -c`, `xargs`) is asked.
 //!
 //! This is a brake and no cage. A program that was allowed can do what it likes (`cargo test` runs
 //! the project's code), `grep -r` sees the files below a folder whatever they are called, and a
 //! file can become a link between the question and the write. Reading is free everywhere unless
-//! a rule denies it. For a cage, use the operating system's.
+//! a rule denies it, and another spelling of a path (`.e?v`) is not always seen through. The
+//! settings of a project are believed like your own: look at them before you start an agent in a
+//! folder that came from elsewhere. For a cage, use the operating system's.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -155,7 +158,7 @@ impl Permissions {
             Act::File(_, path) => (path.clone(), self.mode == Mode::AcceptEdits),
             Act::Run(words) => (words.join(" "), tool == "run_shell" && is_safe(words)),
         };
-        let shown = shown.replace(HOLE, "…");
+        let shown = shown.replace("\0\0", "…").replace(HOLE, "…");
         let danger = self.covering("danger", tool, act).next();
         match act {
             _ if danger.is_some() => danger.map(|rule| format!("`{shown}` {}", rule.shown)),
@@ -218,7 +221,7 @@ impl Rule {
             _ if EITHER.contains(&tool) => !pattern.is_empty(),
             _ => rest == "*)" && tool.starts_with(|c: char| c.is_ascii_lowercase()),
         };
-        ensure!(is_good, "{shown} is none\n{HOW_RULES_LOOK}");
+        ensure!(is_good, "{shown} cannot be understood\n{HOW_RULES_LOOK}");
         let pattern = Some(pattern).filter(|p| *p != "*").map(String::from);
         Ok(Self { list: list.into(), tool: tool.into(), pattern, shown })
     }
@@ -277,7 +280,7 @@ fn exactly(pattern: &str, words: &[String]) -> bool {
 /// For deny and ask rules: the same program, at least these options in any spelling, and operands
 /// that begin like these.
 fn loosely(pattern: &str, words: &[String]) -> bool {
-    let pattern = pattern.trim_end_matches(" *").split(' ').map(String::from);
+    let pattern = pattern.trim_end_matches(" *").split_whitespace().map(String::from);
     let (flags, wanted) = take_apart(&pattern.collect::<Vec<_>>());
     let (given, operands) = take_apart(words);
     let may_be = |wanted: &String, word: &String| word.contains(HOLE) || glob(wanted, word, ".*");
@@ -298,14 +301,18 @@ fn take_apart(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut flags, mut operands) = (Vec::new(), vec![name.clone()]);
     let mut rest = words[1..].iter();
     while let Some(word) = rest.next() {
-        let option = word.split('=').next().unwrap_or_default();
+        let (option, value) = word.split_once('=').map_or((&**word, None), |(o, v)| (o, Some(v)));
         let long = LONG.iter().find(|(long, _)| option.len() > 2 && long.starts_with(option));
         let option = long.map_or(option, |(_, short)| short).replace('R', "r");
         if operands.len() == 1 && VALUED.contains(&format!("{name} {option}").as_str()) {
-            rest.next();
+            // Behind `=` the value is here already.
+            _ = value.is_none().then(|| rest.next());
+        } else if operands.len() == 1 && word.starts_with('+') {
+            // `cargo +nightly` and the like: which tools, and not what they do.
         } else if !option.starts_with('-') {
             operands.push(word.clone());
-            flags.extend(Some(option).filter(|option| option.starts_with(HOLE)));
+            // What the shell fills in may be cut into words, and an option be among them.
+            flags.extend(Some(option).filter(|o| o.starts_with(HOLE) || o.contains("\0\0")));
         } else if option.starts_with("--") {
             flags.push(option);
         } else {
@@ -384,7 +391,7 @@ const LONG: &[(&str, &str)] = &[("--recursive", "-r"), ("--force", "-f")];
 const VALUED: &[&str] = &[
     "git -C", "git -c", "git --git-dir", "git --work-tree", "git --namespace", "git --exec-path", "git --config-env",
     "cargo -C", "cargo -Z", "cargo --config", "cargo --color", "cargo --manifest-path", "npm --prefix", "npm -w",
-    "npm --workspace", "pnpm -C", "pnpm --dir", "yarn --cwd", "make -C", "make -f", "make -j", "make -I",
+    "npm --workspace", "pnpm -C", "pnpm --dir", "yarn --cwd", "make -C", "make -f", "make -I",
     "docker -H", "docker --host", "docker -c", "docker --context", "docker --config",
     "kubectl -n", "kubectl --namespace", "kubectl --context", "kubectl --kubeconfig", "gh -r", "gh --repo",
     "aws --profile", "aws --region", "aws --output", "systemctl -H", "systemctl -M",

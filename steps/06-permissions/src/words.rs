@@ -14,7 +14,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Stands in a word for whatever the shell fills in when it runs the line: perhaps nothing,
-/// perhaps an option, perhaps several words. No real word can hold this character.
+/// perhaps an option, perhaps several words. No real word can hold this character. Outside of
+/// quotes and behind other text there are two of them: the word may be cut in two there.
 pub const HOLE: char = '\0';
 
 /// How deep `$(…)`, `(…)` and backticks may nest before a line counts as unclear.
@@ -139,7 +140,14 @@ impl Lexer<'_> {
             w if first && is_assignment(w) => {
                 self.commands.push(Command { words: vec![word], ..Command::default() });
             }
-            _ => command.words.push(word),
+            _ => {
+                // `for PATH in x` sets a variable as `PATH=x` does. Programs go by those in capitals.
+                if command.words == ["for"] && word.contains(|c: char| !c.is_ascii_lowercase()) {
+                    let words = vec![format!("{word}=")];
+                    self.commands.push(Command { words, ..Command::default() });
+                }
+                command.words.push(word);
+            }
         }
         Ok(())
     }
@@ -176,7 +184,7 @@ impl Lexer<'_> {
                 }
                 ('\\', None) => word.extend(self.chars.next()),
                 ('$', _) => self.dollar(&mut word, quote.is_some())?,
-                ('`', _) => self.backticks(&mut word)?,
+                ('`', _) => self.backticks(&mut word, quote.is_some())?,
                 ('\'' | '"', None) => quote = Some(c),
                 ('(', None) => return Err("functions and arrays are not read here"),
                 // A pattern may find a file that is named like an option: `*` finds `-delete`.
@@ -201,7 +209,7 @@ impl Lexer<'_> {
             word.push('$');
             return Ok(());
         };
-        word.push(HOLE);
+        word.push_str(hole_behind(word, in_quotes));
         match c {
             '(' => return self.commands(Some(')')),
             _ => while self.chars.next_if(is_of_name).is_some() {},
@@ -213,17 +221,21 @@ impl Lexer<'_> {
     }
 
     /// What stands between backticks is a line of its own.
-    fn backticks(&mut self, word: &mut String) -> Read<()> {
+    fn backticks(&mut self, word: &mut String, in_quotes: bool) -> Read<()> {
         let in_line = |c: &char| !matches!(c, '`' | '\\');
         let line: String = std::iter::from_fn(|| self.chars.next_if(in_line)).collect();
         if self.chars.next() != Some('`') {
             return Err("backticks are not closed, or hold a backslash");
         }
-        word.push(HOLE);
+        word.push_str(hole_behind(word, in_quotes));
         let script = read_script(&line);
         self.commands.extend(script.commands);
         script.unclear.map_or(Ok(()), Err)
     }
+}
+
+fn hole_behind(word: &str, in_quotes: bool) -> &'static str {
+    if in_quotes || word.is_empty() { "\0" } else { "\0\0" }
 }
 
 #[cfg(test)]

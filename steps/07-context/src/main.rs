@@ -166,7 +166,11 @@ fn read_pipe() -> Option<String> {
 }
 
 fn read_terminal(editor: &mut DefaultEditor, prompt: &str, history: &Path) -> Option<String> {
+    // The editor begins by clearing the row that it stands in, and that may be a question's last.
+    print!("{}", if prompt.is_empty() { "\n" } else { "" });
     match editor.readline(&format!("\n{prompt}")) {
+        // An answer is not a line to come back to.
+        Ok(line) if prompt.is_empty() => Some(line),
         Ok(line) => {
             // A history that cannot be kept is no reason to stop.
             let _ = editor.add_history_entry(&line);

@@ -134,10 +134,12 @@ impl Output {
         let is_torn = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
         let torn = self.tail.iter().take(3).take_while(is_torn).count();
         let tail: Vec<u8> = self.tail.iter().skip(torn).copied().collect();
+        // Said at the top, too: what goes to disk of this is not all of it.
         format!(
-            "{}\n[{} bytes are left out here; narrow the command down to see them]\n{}",
-            String::from_utf8_lossy(&bytes),
+            "[{0} bytes in the middle are lost]\n{1}\n[{0} bytes are left out here; narrow the \
+             command down to see them]\n{2}",
             self.left_out,
+            String::from_utf8_lossy(&bytes),
             String::from_utf8_lossy(&tail)
         )
     }

@@ -157,6 +157,11 @@ const STOPPED: &[&str] = &[
     "find . -ok rm {} \\;",
     "find . -fprintf x %p",
     "find . $X",
+    "for PATH in ./evil; do ls; done",
+    "for HOME in ./x; do git status; done",
+    "find .${IFS}-delete",
+    "find .$(printf ' -delete')",
+    "sort x$IFS-osrc/main.rs",
     "find . $(cat options)",
     "find . -del*",
     "sort -o src/main.rs x",
@@ -587,6 +592,23 @@ fn every_command_that_could_harm_is_asked_or_denied() {
 #[test]
 fn every_everyday_command_passes_without_a_question() {
     demand_all("passing as they must", PASSING, |decision| *decision == Decision::Allow);
+}
+
+/// Spellings of `git push`, which a rule denies.
+const PUSHES: &[&str] = &[
+    "git push",
+    "git -C . push",
+    "git -c a.b=c push",
+    "git --no-pager push",
+    "/usr/bin/git push -f",
+    "git --git-dir=.git push",
+    "git --git-dir .git push",
+    "git add . && git --work-tree=. push origin main",
+];
+
+#[test]
+fn a_denied_subcommand_is_denied_behind_whatever_options() {
+    demand_all("pushes denied", PUSHES, |decision| matches!(decision, Decision::Deny(_)));
 }
 
 #[test]

@@ -45,10 +45,13 @@ impl Paint {
     pub fn bar(&self, tokens: u64, usable: u64, due: u64) -> String {
         let usable = usable.max(1);
         let percent = u128::from(tokens) * 100 / u128::from(usable);
-        let text = format!(" {percent} % of the window");
-        let numbers = format!(" · {} of {} tokens", count(tokens), count(usable));
-        let used = 4 + text.chars().count() + numbers.chars().count();
-        let room = self.width.max(40).saturating_sub(used).min(BAR);
+        let text = format!(" {} % of the window", percent.min(999));
+        let mut numbers = format!(" · {} of {} tokens", count(tokens), count(usable));
+        let (width, used) = (self.width.max(40), 4 + text.chars().count());
+        if used + numbers.chars().count() > width {
+            numbers.clear();
+        }
+        let room = width.saturating_sub(used + numbers.chars().count()).min(BAR);
         let full = scaled(tokens, usable, room as u64) as usize;
         let ink = match percent {
             _ if percent >= u128::from(due) => Ink::Bad,
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_the_screen() {
+    fn no_line_is_wider_than_a_screen_of_eighty_columns_or_more() {
         for calls in [0, 1, 5, 67, 68, 69, 700] {
             for columns in [20, 40, 80, 200] {
                 let calls: Vec<Call> = (0..calls)
