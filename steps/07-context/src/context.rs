@@ -42,7 +42,7 @@ const USUAL_WINDOW: u64 = 200_000;
 /// guess of the tokens means a refused request, too high a one a result shortened early.
 const BYTES_PER_TOKEN: u64 = 3;
 
-/// Tokens of system prompt and tools, until the first usage says better.
+/// Tokens that we suppose for system prompt and tools.
 const PREFIX: u64 = 2_500;
 
 /// Bytes of a preview. Less than any result may have: a preview is never shortened again.
@@ -142,7 +142,7 @@ impl Context {
     pub fn tokens(&self, history: &[Message]) -> u64 {
         let ((tokens, before), now) = (self.measured, estimate(history));
         let freed = before.saturating_sub(now);
-        let at_most = freed * tokens / before.max(1);
+        let at_most = freed * tokens / (before + PREFIX);
         (tokens + now.saturating_sub(before)).saturating_sub(freed.min(at_most))
     }
 
@@ -193,7 +193,7 @@ impl Context {
             }
             room = room.saturating_sub(weight(result));
         }
-        let did = format!("disk: {moved} saved whole, the model gets a preview instead");
+        let did = format!("disk: {moved} saved whole, the model gets a preview");
         (moved > 0).then(|| report(&did, before, of_all(results)))
     }
 

@@ -81,7 +81,7 @@ fn a_long_result_goes_to_disk_whole_and_leaves_a_preview_that_names_the_file() {
     assert!(preview.starts_with("line 1\nline 2\n") && preview.ends_with("line 5000\n"));
     assert!(preview.len() < PREVIEW + NOTICE);
     assert_eq!(results[1], answer("t1", "short"));
-    assert!(report.starts_with("disk: 1 saved whole, the model gets a preview instead · 20,"));
+    assert!(report.starts_with("disk: 1 saved whole, the model gets a preview · 20,"));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn the_results_of_a_turn_share_the_room_that_is_left() {
     let context = context(folder.path());
     let before = history(&[]);
     let mut results: Vec<Block> =
-        (0..8).map(|at| answer(&format!("t{at}"), &lines(2_500))).collect();
+        (0..8).map(|at| answer(&format!("t{at}"), &lines(2_200))).collect();
     results.push(answer("t8", "short"));
     context.admit(&before, &mut results).unwrap();
     let mut after = before;
@@ -319,7 +319,9 @@ fn what_is_taken_away_counts_for_no_more_than_it_was_measured_with() {
     let estimated = estimate(&history);
     context.measure(&history, estimated / 2, true, START);
     history.truncate(1);
-    assert!((1..=20).contains(&context.tokens(&history)), "{}", context.tokens(&history));
+    // What stands before the messages has its part of what was measured.
+    let tokens = context.tokens(&history);
+    assert!((900..1_100).contains(&tokens), "{tokens}");
 }
 
 #[test]
