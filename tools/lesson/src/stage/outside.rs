@@ -1,5 +1,7 @@
 //! What the scene does from outside, when a request has come and before its reply goes out.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use mock_server::scene::{LineKind, StageAction};
 
@@ -15,6 +17,9 @@ pub struct InterruptAt {
     from: usize,
     request: usize,
 }
+
+/// Between what stands on the screen and Ctrl+C.
+const REACTION: Duration = Duration::from_millis(150);
 
 impl Run<'_> {
     pub(super) async fn act(&mut self, action: &StageAction, request: usize) -> Result<()> {
@@ -107,6 +112,9 @@ impl Run<'_> {
     }
 
     async fn interrupt(&mut self, request: usize) {
+        // A person needs this long to react. Without it, Ctrl+C could come while the tool that was
+        // announced is only being started, and is in the program's own group.
+        tokio::time::sleep(REACTION).await;
         if let Some(program) = &self.program {
             program.interrupt();
         }
