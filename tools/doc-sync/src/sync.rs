@@ -43,34 +43,32 @@ impl fmt::Display for Report {
 pub fn sync(book: &Book) -> Result<Report> {
     let mut report = Report::default();
     for page in &book.pages {
-        let shown = book.shown(&page.path);
-        let mut fault = |line, text| {
-            report.faults.push(Fault { file: shown.clone(), line, rule: "block", text });
-        };
-        for (line, text) in &page.faults {
-            fault(*line, text.clone());
-        }
+        let file = book.shown(&page.path);
         let blocks = blocks(page, book);
-        let mut bodies = Vec::new();
-        for (region, block) in page.regions.iter().zip(blocks) {
-            match block {
-                Ok(block) => bodies.push(Some(block.markdown)),
-                Err(text) => {
-                    fault(region.line, text);
-                    bodies.push(None);
-                }
-            }
-        }
+        let bodies: Vec<Option<&str>> = blocks
+            .iter()
+            .map(|block| block.as_ref().ok().map(|block| block.markdown.as_str()))
+            .collect();
         let text = write(&page.text, &page.regions, &bodies);
-        if text == page.text {
-            continue;
-        }
+        let mut fault = |line, text| {
+            report.faults.push(Fault { file: file.clone(), line, rule: "block", text });
+        };
         if let Some(line) = torn(page, &bodies, &text) {
             fault(line, "this block would tear the page: close the HTML above it first".into());
             continue;
         }
-        fs::write(&page.path, text).with_context(|| format!("cannot write {shown}"))?;
-        report.written.push(shown.clone());
+        // The lines to name are those of the page as it is written now.
+        let (regions, faults) = regions::find(&text);
+        faults.into_iter().for_each(|(line, text)| fault(line, text));
+        for (region, block) in regions.iter().zip(blocks) {
+            if let Err(text) = block {
+                fault(region.line, text);
+            }
+        }
+        if text != page.text {
+            fs::write(&page.path, text).with_context(|| format!("cannot write {file}"))?;
+            report.written.push(file);
+        }
     }
     report.faults.sort();
     Ok(report)
@@ -86,11 +84,11 @@ pub fn blocks(page: &Page, book: &Book) -> Vec<Result<Block, String>> {
 }
 
 /// The page with the bodies put into its regions; `None` leaves a region as it is.
-pub fn write(text: &str, regions: &[Region], bodies: &[Option<String>]) -> String {
+pub fn write(text: &str, regions: &[Region], bodies: &[Option<&str>]) -> String {
     let mut written = String::with_capacity(text.len());
     let mut copied = 0;
     for (region, body) in regions.iter().zip(bodies) {
-        let Some(body) = body.as_ref().filter(|_| !region.is_torn) else { continue };
+        let Some(body) = body.filter(|_| !region.is_torn) else { continue };
         let ending = ending(text, region);
         let has_line_end = text[..region.body.start].ends_with(['\n', '\r']);
         written.push_str(&text[copied..region.body.start]);
@@ -131,11 +129,11 @@ fn first_line(text: &str) -> &str {
 
 /// The line of the first block that would not be found again in the page as written: it stands in
 /// HTML that is still open, or the like. Such a page is not written.
-fn torn(page: &Page, bodies: &[Option<String>], written: &str) -> Option<usize> {
+fn torn(page: &Page, bodies: &[Option<&str>], written: &str) -> Option<usize> {
     let (again, _) = regions::find(written);
     for (at, (region, body)) in page.regions.iter().zip(bodies).enumerate() {
         let Some(found) = again.get(at) else { return Some(region.line) };
-        let body = body.as_ref().filter(|_| !region.is_torn);
+        let body = body.filter(|_| !region.is_torn);
         let wanted = body.map(|body| framed(body, ending(&page.text, region)));
         let is_kept = found.origin == region.origin
             && wanted.is_none_or(|wanted| found.has_end && written[found.body.clone()] == wanted);

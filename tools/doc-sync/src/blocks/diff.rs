@@ -12,7 +12,7 @@ use super::fence::{comment, fence, language};
 use super::item::depth;
 use super::{At, cut, place};
 use crate::changes::{self, Row};
-use crate::generate::{Block, Shown};
+use crate::generate::{self, Block};
 use crate::origin::Part;
 use crate::repo::Step;
 use crate::sources::{self, Item, Source};
@@ -64,12 +64,14 @@ pub fn diff(
 /// A block of these pieces, an empty line between them.
 pub fn block(at: &At, path: &str, place: &str, pieces: &[Vec<Line>]) -> Block {
     let texts: Vec<String> = pieces.iter().map(|lines| written(lines, path)).collect();
-    let shown = pieces.iter().flat_map(|lines| folded(lines));
-    let lines = shown.filter_map(|(_, line)| line.new.map(|at| at + 1)).collect();
+    let mut lines = Vec::new();
+    for piece in pieces {
+        lines.extend(lines_shown(&folded(piece)).filter_map(|line| line.new.map(|at| at + 1)));
+    }
     let info = format!("{},diff", language(path));
     Block {
         markdown: format!("{place}\n\n{}", fence(&info, &texts.join("\n\n"))),
-        shows: vec![Shown { step: at.step.number, file: path.to_string(), lines }],
+        shows: vec![generate::Shown { step: at.step.number, file: path.to_string(), lines }],
     }
 }
 
@@ -184,50 +186,77 @@ fn cut_lines(lines: &[Line], part: &Part, of: &str) -> Result<Vec<Line>> {
     Ok(lines[range].to_vec())
 }
 
-/// The lines that are shown, each with whether something is folded above it.
-fn folded(lines: &[Line]) -> Vec<(bool, &Line)> {
-    let near = |at: usize| {
+/// A line that is shown, or what stands for lines that are not.
+enum Shown<'a> {
+    Line(&'a Line),
+    /// As deep as the shallower of its neighbours.
+    Fold {
+        depth: usize,
+    },
+}
+
+/// The lines near a change, and a fold for each stretch between. A blank line beside a fold would
+/// show nothing, and is folded too.
+fn folded(lines: &[Line]) -> Vec<Shown<'_>> {
+    let is_near = |at: usize| {
         let (first, last) = (at.saturating_sub(AROUND), (at + AROUND + 1).min(lines.len()));
         lines[first..last].iter().any(|line| line.sign != ' ')
     };
-    let mut shown = Vec::new();
-    let mut skipped = 0;
-    for (at, line) in lines.iter().enumerate() {
-        if near(at) {
-            shown.push((skipped > 0, line));
-            skipped = 0;
-        } else {
-            skipped += 1;
+    let mut is_shown: Vec<bool> = (0..lines.len()).map(is_near).collect();
+    for at in (1..lines.len()).chain((1..lines.len()).rev()) {
+        let is_blank = |at: usize| lines[at].sign == ' ' && lines[at].text.trim().is_empty();
+        if is_blank(at) && !is_shown[at - 1] || is_blank(at) && is_shown.get(at + 1) == Some(&false)
+        {
+            is_shown[at] = false;
         }
     }
+    let mut shown: Vec<Shown> = Vec::new();
+    for (line, is_shown) in lines.iter().zip(is_shown) {
+        match shown.last_mut() {
+            Some(Shown::Fold { depth }) if is_shown => *depth = (*depth).min(indentation(line)),
+            Some(Shown::Fold { .. }) => continue,
+            Some(Shown::Line(above)) if !is_shown => {
+                let depth = indentation(above);
+                shown.push(Shown::Fold { depth });
+                continue;
+            }
+            None if !is_shown => {
+                shown.push(Shown::Fold { depth: usize::MAX });
+                continue;
+            }
+            _ => {}
+        }
+        shown.push(Shown::Line(line));
+    }
     shown
+}
+
+fn indentation(line: &Line) -> usize {
+    line.text.len() - line.text.trim_start_matches(' ').len()
 }
 
 /// The diff as text: sign, then the line, as near to the margin as its neighbours let it be.
 fn written(lines: &[Line], path: &str) -> String {
     let shown = folded(lines);
-    let texts: Vec<&str> = shown.iter().map(|(_, line)| line.text.as_str()).collect();
-    let depth = depth(&texts);
+    let texts: Vec<&str> = lines_shown(&shown).map(|line| line.text.as_str()).collect();
+    let margin = depth(&texts);
     let (open, close) = comment(path);
-    let mut text = Vec::new();
-    for (is_behind_fold, line) in &shown {
-        let code = line.text.get(depth..).unwrap_or("");
-        if *is_behind_fold {
-            text.push(fold(code, open, close));
+    let write = |shown: &Shown| match shown {
+        Shown::Fold { depth } => {
+            format!(" {}{open}…{close}", " ".repeat(depth.saturating_sub(margin)))
         }
-        text.push(format!("{}{code}", line.sign).trim_end().to_string());
-    }
-    let ends_folded = lines
-        .last()
-        .is_some_and(|last| shown.last().is_none_or(|(_, line)| !std::ptr::eq(*line, last)));
-    if ends_folded {
-        text.push(fold(texts.last().and_then(|text| text.get(depth..)).unwrap_or(""), open, close));
-    }
-    text.join("\n")
+        Shown::Line(line) => {
+            let code = line.text.get(margin..).unwrap_or("");
+            format!("{}{code}", line.sign).trim_end().to_string()
+        }
+    };
+    let texts: Vec<String> = shown.iter().map(write).collect();
+    texts.join("\n")
 }
 
-/// ` // …`, as deep as the line beside it.
-fn fold(beside: &str, open: &str, close: &str) -> String {
-    let depth = beside.len() - beside.trim_start().len();
-    format!(" {}{open}…{close}", &beside[..depth])
+fn lines_shown<'a>(shown: &'a [Shown<'a>]) -> impl Iterator<Item = &'a Line> {
+    shown.iter().filter_map(|shown| match shown {
+        Shown::Line(line) => Some(*line),
+        Shown::Fold { .. } => None,
+    })
 }

@@ -67,20 +67,23 @@ fn changed(at: &At, path: &str, lines: &[Line]) -> Option<Block> {
 fn imports(at: &At, file: &str) -> Result<Option<Block>> {
     let source = at.book.sources.need(at.step, file)?;
     let new = lines_of_imports(&source);
-    let Some(before) = at.before() else {
+    let old = match at.before() {
+        Some(before) => at.book.sources.get(before, file)?,
+        None => None,
+    };
+    let Some(old) = old else {
         if new.is_empty() {
             return Ok(None);
         }
         let text: Vec<&str> = new.iter().map(|(_, line)| *line).collect();
         let lines = new.iter().map(|(line, _)| line + 1).collect();
         let shown = Shown { step: at.step.number, file: file.into(), lines };
-        let place = format!("*{}, at the top*", place::file(at, file));
+        let state = place::state(at, 1, 1);
+        let place = format!("*{}, at the top*{state}", place::file(at, file));
         let markdown = format!("{place}\n\n{}", fence("rust", &text.join("\n")));
         return Ok(Some(Block { markdown, shows: vec![shown] }));
     };
-    let old = at.book.sources.get(before, file)?;
-    let old = old.as_ref().map(|old| lines_of_imports(old)).unwrap_or_default();
-    Ok(changed(at, file, &diff::lines_of(&old, &new)))
+    Ok(changed(at, file, &diff::lines_of(&lines_of_imports(&old), &new)))
 }
 
 /// The `use` and `mod` lines of a file, tests aside, with the blank lines between them.
