@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::sync::{RwLock, watch};
+use tokio::task::spawn_blocking;
 
 use crate::build::{self, Made};
 use crate::press;
 
-/// The first port that is tried, and how many after it.
-const PORT: u16 = 3000;
+/// How many ports are tried.
 const PORTS: u16 = 100;
 /// How often the files are looked at. Looking at all of them takes some milliseconds.
 const LOOK: Duration = Duration::from_millis(400);
@@ -38,31 +38,43 @@ pub struct Edition {
     pub faults: Vec<String>,
 }
 
-/// Serves the book in `book` until Ctrl+C.
-pub fn serve(root: &Path, book: &Path) -> Result<()> {
+/// Serves the book in `folder`, a path from the repository's root, until Ctrl+C: at `port`, or at
+/// the next one that is free.
+pub fn serve(root: &Path, folder: &Path, port: u16) -> Result<()> {
     press::ready(root)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the server's runtime could not be started")?;
-    let result = runtime.block_on(until_interrupted(root, book));
+    let desk = Desk { root: root.to_path_buf(), folder: folder.to_path_buf() };
+    let result = runtime.block_on(until_interrupted(&desk, port));
     runtime.shutdown_timeout(LAST_BUILD);
     result
 }
 
-async fn until_interrupted(root: &Path, book: &Path) -> Result<()> {
-    let listener = listen().await?;
+/// Where the book is written.
+#[derive(Debug, Clone)]
+struct Desk {
+    root: PathBuf,
+    /// From the root.
+    folder: PathBuf,
+}
+
+async fn until_interrupted(desk: &Desk, port: u16) -> Result<()> {
+    let listener = listen(port).await?;
     let address = listener.local_addr().context("the server has no address")?;
     // Numbers of an earlier server must not come again, or its open pages would not load anew.
     let number = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
-    let nothing_yet = Edition { number, pages: None, faults: vec!["the book is being made".into()] };
-    let (sender, receiver) = watch::channel(nothing_yet);
+    let first = Edition { number, pages: None, faults: vec!["the book is being made".into()] };
+    let (editions, newest) = watch::channel(first);
     let making = Arc::new(RwLock::new(()));
-    let site = site::router(receiver, making.clone());
-    println!("the book is at http://{address}, and made anew when a chapter or a step changes; Ctrl+C ends it");
+    let site = site::router(newest, making.clone());
+    println!(
+        "the book is at http://{address} and follows the chapters and the steps; Ctrl+C ends it"
+    );
     tokio::select! {
         served = axum::serve(listener, site) => served.context("the server ended"),
-        kept = keep_up(root, book, sender, making) => kept,
+        kept = keep_up(desk, editions, making) => kept,
         interrupt = tokio::signal::ctrl_c() => {
             println!("\nended");
             interrupt.context("Ctrl+C cannot be waited for")
@@ -70,33 +82,28 @@ async fn until_interrupted(root: &Path, book: &Path) -> Result<()> {
     }
 }
 
-/// The usual port, or the next one that nobody has.
-async fn listen() -> Result<TcpListener> {
-    let mut last = None;
-    for port in PORT..PORT + PORTS {
+/// The port, or the next one that nobody has.
+async fn listen(port: u16) -> Result<TcpListener> {
+    let last = port.saturating_add(PORTS);
+    let mut why = String::new();
+    for port in port..=last {
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
             Ok(listener) => return Ok(listener),
-            Err(error) => last = Some(error),
+            Err(error) => why = error.to_string(),
         }
     }
-    let why = last.map(|error| error.to_string()).unwrap_or_default();
-    anyhow::bail!("no port from {PORT} to {} is free: {why}", PORT + PORTS - 1)
+    bail!("no port from {port} to {last} can be had ({why}); name another with --port")
 }
 
 /// Makes the book, and makes it anew after each change.
 async fn keep_up(
-    root: &Path,
-    book: &Path,
+    desk: &Desk,
     editions: watch::Sender<Edition>,
     making: Arc<RwLock<()>>,
 ) -> Result<()> {
-    let mut seen = changes::stamps(root, book);
+    let mut seen = changes::stamps(desk);
     loop {
-        let made = {
-            // Whoever asks for a page meanwhile waits: mdBook empties the folder first.
-            let _making = making.write().await;
-            make(root, book).await?
-        };
+        let made = make(desk, &making).await?;
         print!("{made}");
         editions.send_modify(|edition| {
             edition.number += 1;
@@ -104,14 +111,17 @@ async fn keep_up(
             // Where the pages could not be made, the last ones are still there to read.
             edition.pages = made.pages.or(edition.pages.take());
         });
-        let changed = changes::next(root, book, &mut seen, LOOK).await;
-        println!("{} changed", changed.display());
+        let changed = changes::next(desk, &mut seen, LOOK).await;
+        println!("\n{} changed", changed.display());
     }
 }
 
-async fn make(root: &Path, book: &Path) -> Result<Made> {
-    let (root, book) = (root.to_path_buf(), book.to_path_buf());
-    tokio::task::spawn_blocking(move || build::make(&root, &book))
-        .await
-        .context("the book could not be made")
+async fn make(desk: &Desk, making: &RwLock<()>) -> Result<Made> {
+    let (at, failed) = (desk.clone(), "the check of the book broke off");
+    let faults =
+        spawn_blocking(move || build::faults(&at.root, &at.folder)).await.context(failed)?;
+    // Whoever asks for a page meanwhile waits: mdBook empties the folder first.
+    let _making = making.write().await;
+    let (at, failed) = (desk.clone(), "the making of the pages broke off");
+    spawn_blocking(move || build::pages(&at.root, &at.folder, faults)).await.context(failed)
 }

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::Desk;
+
 /// Beside the book's own folder.
 const WATCHED: [&str; 3] = ["steps", "mock-server/src", "tools/lesson/src"];
 
@@ -14,10 +16,10 @@ const WATCHED: [&str; 3] = ["steps", "mock-server/src", "tools/lesson/src"];
 pub type Stamps = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 /// How things are now. What cannot be read is left out; it changes when it can be read again.
-pub fn stamps(root: &Path, book: &Path) -> Stamps {
+pub fn stamps(desk: &Desk) -> Stamps {
     let mut stamps = Stamps::new();
-    let mut open = vec![book.to_path_buf()];
-    open.extend(WATCHED.iter().map(|folder| root.join(folder)));
+    let mut open = vec![desk.root.join(&desk.folder)];
+    open.extend(WATCHED.iter().map(|folder| desk.root.join(folder)));
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let Ok(about) = entry.metadata() else { continue };
@@ -40,23 +42,23 @@ fn is_made(folder: &Path) -> bool {
 
 /// Waits until something differs from `seen` and then stands still, since an editor writes a file
 /// in several moves and `sync` writes many. Returns one of the files.
-pub async fn next(root: &Path, book: &Path, seen: &mut Stamps, look: Duration) -> PathBuf {
+pub async fn next(desk: &Desk, seen: &mut Stamps, look: Duration) -> PathBuf {
     loop {
         tokio::time::sleep(look).await;
-        let now = stamps(root, book);
+        let now = stamps(desk);
         let Some(changed) = difference(seen, &now) else { continue };
         *seen = now;
-        while let Some(now) = moved(root, book, seen, look).await {
+        while let Some(now) = moved(desk, seen, look).await {
             *seen = now;
         }
-        return changed.strip_prefix(root).map(Path::to_path_buf).unwrap_or(changed);
+        return changed.strip_prefix(&desk.root).map(Path::to_path_buf).unwrap_or(changed);
     }
 }
 
 /// How things are after one more look, where they are not as they were.
-async fn moved(root: &Path, book: &Path, seen: &Stamps, look: Duration) -> Option<Stamps> {
+async fn moved(desk: &Desk, seen: &Stamps, look: Duration) -> Option<Stamps> {
     tokio::time::sleep(look / 2).await;
-    let now = stamps(root, book);
+    let now = stamps(desk);
     (now != *seen).then_some(now)
 }
 

@@ -12,7 +12,10 @@ pub fn with_news(html: &str, edition: &Edition) -> String {
 
 /// What is shown where there is no page yet.
 pub fn without_a_book(edition: &Edition) -> String {
-    with_news("<!DOCTYPE html><html lang=\"en\"><title>no book yet</title><body></body></html>", edition)
+    with_news(
+        "<!DOCTYPE html><html lang=\"en\"><title>no book yet</title><body></body></html>",
+        edition,
+    )
 }
 
 const RELOAD: &str = "<script>new EventSource('/-/editions').onmessage = \
@@ -71,7 +74,8 @@ mod tests {
 
     #[test]
     fn faults_stand_at_the_top_counted_and_escaped() {
-        let page = with_news("<body><p>text</p></body>", &edition(&["a.md:1: <b>", "b.md:2: & so"]));
+        let page =
+            with_news("<body><p>text</p></body>", &edition(&["a.md:1: <b>", "b.md:2: & so"]));
         let (strip, rest) = page.split_once("<p>text</p>").expect("the page's own text");
         assert!(strip.contains("<summary>2 faults</summary>"), "{strip}");
         assert!(strip.contains("a.md:1: &lt;b&gt;\n\nb.md:2: &amp; so"), "{strip}");

@@ -61,7 +61,9 @@ async fn answer(site: &Site, path: &str) -> Response {
         return respond(StatusCode::OK, "text/html", page::without_a_book(&edition).into_bytes());
     };
     match read(pages, path) {
-        Some((found, bytes)) => respond(StatusCode::OK, kind(&found), dressed(&found, bytes, &edition)),
+        Some((found, bytes)) => {
+            respond(StatusCode::OK, kind(&found), dressed(&found, bytes, &edition))
+        }
         None => {
             let missing = read(pages, "404.html").map(|(_, bytes)| bytes);
             let bytes = missing.unwrap_or_else(|| b"<body>there is no such page</body>".to_vec());
@@ -94,7 +96,8 @@ fn dressed(file: &Path, bytes: Vec<u8>, edition: &Edition) -> Vec<u8> {
 }
 
 fn respond(status: StatusCode, kind: &'static str, bytes: Vec<u8>) -> Response {
-    let kind = if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind.into() };
+    let kind =
+        if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind.into() };
     // The next edition must be seen, and reading from disk costs nothing here.
     let headers = [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store".to_string())];
     (status, headers, bytes).into_response()
