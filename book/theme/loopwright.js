@@ -84,9 +84,10 @@
         }
     }
 
+    // Without the last line's end, with which a shell would run what is pasted before it is read.
     function commandsOf(code) {
         const commands = Array.from(code.querySelectorAll('.command'));
-        return commands.map(command => command.textContent.replace('$ ', '')).join('');
+        return commands.map(command => command.textContent.replace('$ ', '')).join('').trimEnd();
     }
 
     // mdBook's copy button asks this function of its own for the text of a block.
