@@ -4,6 +4,7 @@ mod cut;
 mod diff;
 mod fence;
 mod file;
+mod frame;
 mod item;
 mod place;
 mod rest;
