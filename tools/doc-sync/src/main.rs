@@ -50,11 +50,12 @@ fn run(matches: &ArgMatches) -> Result<bool> {
             print!("{report}");
             Ok(report.is_clean())
         }
-        _ => {
-            let table = stats::count(&root)?;
+        Some(("stats", args)) => {
+            let table = stats::count(&root, folder(args))?;
             print!("{table}");
             Ok(table.faults().is_empty())
         }
+        _ => Ok(true), // clap has printed the help.
     }
 }
 
