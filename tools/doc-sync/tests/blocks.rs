@@ -11,8 +11,8 @@ fn block(shelf: &Shelf, origin: &str) -> String {
     let report = shelf.sync();
     assert_eq!(report.faults, [], "{origin}");
     let text = shelf.read("book/src/01-log.md");
-    let body = text.split_once("-->\n\n").unwrap().1;
-    body.split_once("\n\n<!-- doc-sync end -->").unwrap().0.to_string()
+    let body = text.split_once("-->\n\n").expect("a block that is made").1;
+    body.split_once("\n\n<!-- doc-sync end -->").expect("a block that is made").0.to_string()
 }
 
 const SPEECH: &str = "\
@@ -66,8 +66,8 @@ fn speech() -> Shelf {
 
 fn code(shelf: &Shelf, origin: &str) -> String {
     let block = block(shelf, origin);
-    let (place, fence) = block.split_once("\n\n```rust\n").unwrap();
-    format!("{place}\n{}", fence.strip_suffix("\n```").unwrap())
+    let (place, fence) = block.split_once("\n\n```rust\n").expect("a fence of Rust");
+    format!("{place}\n{}", fence.strip_suffix("\n```").expect("a fence of Rust"))
 }
 
 #[test]

@@ -9,7 +9,11 @@ use std::process::{Command, Output};
 use shelf::Shelf;
 
 fn doc_sync(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_doc-sync")).args(args).current_dir(folder).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_doc-sync"))
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("the program starts")
 }
 
 fn said(output: &Output) -> (Option<i32>, String, String) {
