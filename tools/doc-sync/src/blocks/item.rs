@@ -1,0 +1,88 @@
+//! Rust items, whole or in part.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use anyhow::Result;
+
+use super::{At, cut, fence, place};
+use crate::generate::{Block, Shown};
+use crate::origin::Part;
+use crate::sources::{self, Item, Source};
+
+/// The items in one fence, in the order given, an empty line between; of one item, perhaps a part.
+pub fn item(at: &At, file: &str, names: &[String], part: &Part) -> Result<Block> {
+    let path = sources::path_of(file);
+    let source = at.book.sources.need(at.step, &path)?;
+    let mut items: Vec<&Item> = Vec::new();
+    for name in names {
+        items.extend(source.find(name, &path)?);
+    }
+    let ranges: Vec<Range<usize>> = match part.is_whole() {
+        true => items.iter().map(|item| item.lines.clone()).collect(),
+        false => vec![cut_item(&source, &items, part)?],
+    };
+    let texts: Vec<String> = ranges.iter().map(|range| dedented(&source, range)).collect();
+    let mut text = texts.join("\n\n");
+    if !part.is_whole() {
+        text = with_marks(&text, &ranges[0], &items[0].lines);
+    }
+    let place = match part.is_whole() {
+        true => place::of_items(&source, &items),
+        false => place::inside(&items),
+    };
+    let lines: Vec<usize> = ranges.into_iter().flatten().collect();
+    let state = state(at, &path, &source, &lines)?;
+    let place = format!("*{}{place}*{state}", place::file(at, &path));
+    let shown =
+        Shown { step: at.step.number, file: path, lines: lines.iter().map(|at| at + 1).collect() };
+    Ok(Block { markdown: format!("{place}\n\n{}", fence("rust", &text)), shows: vec![shown] })
+}
+
+fn cut_item(source: &Source, items: &[&Item], part: &Part) -> Result<Range<usize>> {
+    let item = items[0];
+    let lines = &source.lines()[item.lines.clone()];
+    let range = cut(lines, part, &format!("`{}`", item.full_name()))?;
+    Ok(item.lines.start + range.start..item.lines.start + range.end)
+}
+
+/// The lines at the margin, as deep inside one another as they were.
+fn dedented(source: &Source, range: &Range<usize>) -> String {
+    let lines = &source.lines()[range.clone()];
+    let depth = depth(lines);
+    let lines: Vec<&str> = lines.iter().map(|line| line.get(depth..).unwrap_or("")).collect();
+    lines.join("\n")
+}
+
+/// The blanks that all lines begin with.
+pub fn depth(lines: &[&str]) -> usize {
+    let full = lines.iter().filter(|line| !line.trim().is_empty());
+    full.map(|line| line.len() - line.trim_start_matches(' ').len()).min().unwrap_or(0)
+}
+
+/// `// …` where the item goes on above or below the part.
+fn with_marks(text: &str, part: &Range<usize>, whole: &Range<usize>) -> String {
+    let mark = |line: Option<&str>| {
+        let line = line.unwrap_or_default();
+        format!("{}// …", &line[..line.len() - line.trim_start().len()])
+    };
+    let mut marked = text.to_string();
+    if part.start > whole.start {
+        marked = format!("{}\n{marked}", mark(text.lines().next()));
+    }
+    if part.end < whole.end {
+        marked = format!("{marked}\n{}", mark(text.lines().last()));
+    }
+    marked
+}
+
+fn state(at: &At, path: &str, source: &Source, lines: &[usize]) -> Result<String> {
+    let text = source.lines();
+    let full: Vec<usize> =
+        lines.iter().copied().filter(|line| !text[*line].trim().is_empty()).collect();
+    let added = at.book.added(at.step)?;
+    let none = BTreeSet::new();
+    let added = added.get(path).unwrap_or(&none);
+    let new = full.iter().filter(|line| added.contains(line)).count();
+    Ok(place::state(at, full.len(), new))
+}
