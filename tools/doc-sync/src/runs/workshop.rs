@@ -59,7 +59,7 @@ impl Workshop {
     /// Runs a step as it is. Before the switches may stand variables of the environment.
     pub fn step(&self, step: usize, words: &[String]) -> Result<Played> {
         let program = self.repo.step(&step.to_string())?.program(&self.target);
-        self.play(&program, words)
+        self.play(&program, words, &self.repo.root)
     }
 
     /// Runs a step with one mutation.
@@ -69,7 +69,7 @@ impl Workshop {
         let step = bench.repo.step(&step.to_string())?;
         let mutated = bench.apply(step, mutation)?;
         let build = self.runtime.block_on(bench.build(step, &["build", "--bins", "-p"]));
-        let played = build.and_then(|_| self.play(&step.program(&bench.target), &[]));
+        let played = build.and_then(|_| self.play(&step.program(&bench.target), &[], &bench.repo.root));
         mutated.take_back()?;
         played
     }
@@ -83,7 +83,7 @@ impl Workshop {
             bench.patch(patch).await?;
             bench.build(step, &["build", "--bins", "-p"]).await
         });
-        let played = made.and_then(|_| self.play(&step.program(&bench.target), words));
+        let played = made.and_then(|_| self.play(&step.program(&bench.target), words, &bench.repo.root));
         self.runtime.block_on(bench.restore())?;
         played
     }
@@ -108,8 +108,9 @@ impl Workshop {
         Ok(run.stdout)
     }
 
-    /// Plays with the words behind `--`, and sees to it that nothing is left lying about.
-    fn play(&self, program: &OsStr, words: &[String]) -> Result<Played> {
+    /// Plays in the root of the repository, or of the copy, with the words behind `--`, and sees to
+    /// it that nothing is left lying about.
+    fn play(&self, program: &OsStr, words: &[String], root: &Path) -> Result<Played> {
         let is_variable = |word: &&String| word.starts_with("LOOPWRIGHT_") && word.contains('=');
         let variables: Vec<&String> = words.iter().take_while(is_variable).collect();
         let mut command = Command::new(program);
@@ -122,7 +123,7 @@ impl Workshop {
         if !words.iter().any(|word| word == "--diff") {
             command.args(["--seed", SEED, "--pace", "0"]);
         }
-        let temporary = set_environment(&mut command, &self.repo.root);
+        let temporary = set_environment(&mut command, root);
         let run = self.runtime.block_on(finish(command, LIMIT))?;
         let Finished { stdout, stderr, code, .. } = run.context("the run does not end")?;
         let written = stdout + &stderr;
@@ -153,8 +154,8 @@ fn elsewhere(words: &[String], folder: &Path) -> (Vec<String>, Option<(String, S
 /// the same on every Unix, since lines are cut and wrapped by the length of paths.
 fn set_environment(command: &mut Command, root: &Path) -> String {
     command.current_dir(root).stdin(Stdio::null()).kill_on_drop(true);
-    command.env("LESSON_WIDTH", "80").env("LESSON_COLOR", "0").env("NO_COLOR", "1");
-    command.env_remove("LESSON_AGENT");
+    command.env("LESSON_WIDTH", "80").env("NO_COLOR", "1");
+    command.env_remove("LESSON_COLOR").env_remove("LESSON_AGENT");
     if cfg!(unix) {
         command.env("TMPDIR", "/tmp").env("LANG", "C.UTF-8");
         return "/tmp".to_string();
