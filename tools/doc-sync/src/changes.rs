@@ -11,7 +11,9 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::book::Book;
 use crate::repo::Step;
-use crate::sources::{Item, Kind, Source};
+use crate::sources::{self, Item, Kind, Source};
+
+const MANIFEST: &str = "Cargo.toml";
 
 /// One line of a comparison. The numbers count from 0.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +44,7 @@ fn bare(line: &str) -> &str {
     line.trim().trim_end_matches(',')
 }
 
-/// The lines, from 0, that a step adds to each of its Rust files, by the file's path from the
+/// The lines, from 0, that a step adds to each of its Rust files and to its manifest, by the file's path from the
 /// step's folder.
 pub type Added = BTreeMap<String, BTreeSet<usize>>;
 
@@ -64,13 +66,43 @@ pub fn added(book: &Book, step: &Step) -> Result<Added> {
             lines.retain(|line| by_item.contains(line));
         }
         let text = source.lines();
-        let tests = tests(&source);
-        lines.retain(|line| !text[*line].trim().is_empty() && !tests.contains(line));
-        if !lines.is_empty() {
-            all.insert(file.clone(), lines);
-        }
+        let (tests, frames) = (tests(&source), frames(&source));
+        lines.retain(|line| {
+            !text[*line].trim().is_empty() && !tests.contains(line) && !frames.contains(line)
+        });
+        all.insert(file.clone(), lines);
     }
+    let manifest = added_to_manifest(before, step)?;
+    all.insert(MANIFEST.to_string(), manifest);
+    all.retain(|_, lines| !lines.is_empty());
     Ok(all)
+}
+
+fn added_to_manifest(before: Option<&Step>, step: &Step) -> Result<BTreeSet<usize>> {
+    let new = sources::read(&step.folder.join(MANIFEST))?;
+    let old = match before {
+        Some(before) => sources::read(&before.folder.join(MANIFEST))?,
+        None => String::new(),
+    };
+    let new: Vec<&str> = new.lines().collect();
+    let old: Vec<&str> = old.lines().collect();
+    let added = added_between(&old, &new).into_iter();
+    Ok(added.filter(|line| !new[*line].trim().is_empty()).collect())
+}
+
+/// The first and the last line of each `impl`, `trait` and `mod { }` that holds something: the line
+/// above a block says what it stands in.
+fn frames(source: &Source) -> BTreeSet<usize> {
+    let lines = source.lines();
+    let mut frames = BTreeSet::new();
+    for item in source.all() {
+        let Some(first) = item.inner.first() else { continue };
+        let begin =
+            item.lines.clone().find(|line| !lines[*line].trim_start().starts_with(['/', '#']));
+        frames.extend(begin.into_iter().flat_map(|begin| begin..first.lines.start));
+        frames.insert(item.lines.end - 1);
+    }
+    frames
 }
 
 fn added_between(old: &[&str], new: &[&str]) -> Vec<usize> {

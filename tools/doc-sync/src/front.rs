@@ -11,7 +11,8 @@
 /// A page without such a comment has an empty one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Front {
-    pub is_there: bool,
+    /// How many lines it fills; 0 where there is none.
+    pub lines: usize,
     pub step: Option<usize>,
     /// How long a reader takes, with the exercises.
     pub minutes: Option<usize>,
@@ -40,7 +41,7 @@ impl Front {
         if comment.trim_start().starts_with("doc-sync") {
             return (front, faults);
         }
-        front.is_there = true;
+        front.lines = comment.lines().count();
         for (index, line) in comment.lines().enumerate() {
             if let Err(fault) = front.take(index + 1, line.trim()) {
                 faults.push((index + 1, fault));
@@ -105,8 +106,7 @@ mod tests {
             item: "Model::ask".into(),
             reason: "a table: long".into(),
         };
-        let front =
-            Front { is_there: true, step: Some(3), minutes: Some(35), left_out: vec![left_out] };
+        let front = Front { lines: 5, step: Some(3), minutes: Some(35), left_out: vec![left_out] };
         assert_eq!(Front::read(text), (front, Vec::new()));
     }
 

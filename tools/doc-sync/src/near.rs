@@ -3,15 +3,19 @@
 /// How alike two names must be, from 0 to 1, for one to be meant by the other.
 const ALIKE: f32 = 0.6;
 
-/// `: did you mean a or b?`, or, where nothing is near, `: there are a, b, c`.
+/// Names that are listed at most.
+const MOST: usize = 12;
+
+/// `; did you mean a or b?`, or, where nothing is near, `; there are a, b, c`.
 pub fn hint(name: &str, known: &[&str]) -> String {
     let near = similar::get_close_matches(name, known, 3, ALIKE);
     if !near.is_empty() {
         return format!("; did you mean {}?", quoted(&near, " or "));
     }
-    match known.is_empty() {
-        true => String::new(),
-        false => format!("; there are {}", quoted(known, ", ")),
+    match known.len() {
+        0 => String::new(),
+        1..=MOST => format!("; there are {}", quoted(known, ", ")),
+        _ => format!("; there are {}, …", quoted(&known[..MOST], ", ")),
     }
 }
 

@@ -7,8 +7,9 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Parser};
+use pulldown_cmark::Event;
 
+use crate::markdown;
 use crate::origin::Origin;
 
 const OPEN: &str = "<!-- doc-sync";
@@ -77,7 +78,7 @@ pub fn find(text: &str) -> (Vec<Region>, Vec<(usize, String)>) {
 
 fn marks(text: &str) -> (Vec<Mark>, Vec<(usize, String)>) {
     let (mut marks, mut faults) = (Vec::new(), Vec::new());
-    for (event, range) in Parser::new(text).into_offset_iter() {
+    for (event, range) in markdown::events(text) {
         let (Event::Html(html) | Event::InlineHtml(html)) = event else { continue };
         if !html.trim_start().starts_with(OPEN) {
             continue;

@@ -156,11 +156,16 @@ impl Reader<'_> {
         member
     }
 
-    /// A span's lines, with the `//` comments directly above, which syn does not see.
+    /// A span's lines, with the `//` comments above, which syn does not see. One that stands alone,
+    /// over several items, goes with the first of them.
     fn lines_of(&self, span: proc_macro2::Span) -> Range<usize> {
         let mut first = span.start().line - 1;
-        while first > self.floor && self.lines[first - 1].trim_start().starts_with("//") {
-            first -= 1;
+        for line in (self.floor..first).rev() {
+            match self.lines[line].trim_start() {
+                text if text.starts_with("//") => first = line,
+                "" => {}
+                _ => break,
+            }
         }
         first..span.end().line
     }
