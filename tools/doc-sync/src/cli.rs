@@ -63,7 +63,6 @@ fn build() -> Command {
              Faults are shown, and the pages are made all the same.\n\n\
              Exit codes: 0 made, nothing is wrong · 1 made, with faults · 2 bad use",
         )
-        .arg(flag("open", "Open the book in a browser"))
         .arg(book())
 }
 
@@ -82,7 +81,6 @@ fn serve() -> Command {
                 .default_value(PORT)
                 .help("Begin at this port; the next free one is taken"),
         )
-        .arg(flag("open", "Open the book in a browser"))
         .arg(book())
 }
 

@@ -18,6 +18,7 @@ mod near;
 pub mod origin;
 pub mod page;
 pub mod pictures;
+mod press;
 pub mod regions;
 pub mod repo;
 pub mod runs;

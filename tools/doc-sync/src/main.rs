@@ -34,11 +34,14 @@ fn run(matches: &ArgMatches) -> Result<bool> {
         }
         Some(("check", args)) => check_book(&root, args),
         Some(("build", args)) => {
-            build::build(&Book::load(&root, folder(args), Runs::Stored)?, args.get_flag("open"))
+            let made = build::build(&root, folder(args))?;
+            print!("{made}");
+            Ok(made.faults.is_empty())
         }
         Some(("serve", args)) => {
             let port = args.get_one::<u16>("port").copied().unwrap_or_default();
-            serve::serve(&root, folder(args), port, args.get_flag("open"))
+            serve::serve(&root, folder(args), port)?;
+            Ok(true)
         }
         Some(("carry", args)) => {
             let step = args.get_one::<String>("step").map(String::as_str).unwrap_or_default();
