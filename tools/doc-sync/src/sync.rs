@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use crate::book::{Book, Page};
 use crate::fault::Fault;
 use crate::generate::{Block, generate};
+use crate::origin::Verb;
 use crate::regions::{self, Region};
 
 pub const END: &str = "<!-- doc-sync end -->";
@@ -88,6 +89,20 @@ pub fn blocks(page: &Page, book: &Book) -> Vec<Result<Block, String>> {
         generate(origin, page, book).map_err(|error| format!("{error:#}"))
     };
     page.regions.iter().map(block).collect()
+}
+
+/// The same for blocks of the steps' code alone. The others show no line of a step.
+pub fn blocks_of_code(page: &Page, book: &Book) -> Vec<Result<Block, String>> {
+    let origins = page.regions.iter().filter_map(|region| region.origin.as_ref().ok());
+    let of_code = origins.filter(|origin| {
+        matches!(
+            origin.verb,
+            Verb::Item { .. } | Verb::File { .. } | Verb::Diff { .. } | Verb::Rest
+        )
+    });
+    of_code
+        .map(|origin| generate(origin, page, book).map_err(|error| format!("{error:#}")))
+        .collect()
 }
 
 /// The page with the bodies put into its regions; `None` leaves a region as it is. The error is the
