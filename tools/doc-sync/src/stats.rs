@@ -7,8 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use similar::{ChangeTag, TextDiff};
 
-use crate::book::{Book, Runs};
-use crate::check::{self, Shares};
+use crate::check::{Share, Shares};
 use crate::code::{self, Function};
 use crate::repo::{self, Step};
 
@@ -54,13 +53,9 @@ pub struct Table {
 /// A step's code: file to code lines.
 type Sources = BTreeMap<String, Vec<String>>;
 
-/// Counts all steps, and looks into the book in `folder`, a path from the root, if there is one.
-pub fn count(root: &Path, folder: &Path) -> Result<Table> {
+/// Counts all steps. What their chapters show is added by `add_shares`.
+pub fn count(root: &Path) -> Result<Table> {
     let mut table = Table::default();
-    let shares = match root.join(folder).join("book.toml").is_file() {
-        true => check::shares(&Book::load(root, folder, Runs::Stored)?)?,
-        false => Shares::default(),
-    };
     let mut before: Option<(Sources, Vec<String>)> = None;
     for step in repo::steps(root)? {
         let (sources, longest) = read_sources(&step)?;
@@ -77,7 +72,7 @@ pub fn count(root: &Path, folder: &Path) -> Result<Table> {
             before: total(&old),
             new_crates: crates.iter().filter(|name| !old_crates.contains(name)).cloned().collect(),
             longest,
-            shown: shares.of(step.number).map(|share| share.percent()),
+            shown: None,
         });
         before = Some((sources, crates));
     }
@@ -158,6 +153,13 @@ fn not_moved(removed: &[String], added: &[String]) -> usize {
 }
 
 impl Table {
+    /// Takes up what the chapters show.
+    pub fn add_shares(&mut self, shares: &Shares) {
+        for row in &mut self.rows {
+            row.shown = shares.of(row.number).map(Share::percent);
+        }
+    }
+
     /// Every limit that is passed, in words.
     pub fn faults(&self) -> Vec<String> {
         self.rows.iter().flat_map(Row::faults).collect()
