@@ -43,6 +43,9 @@ impl Sources {
 
     /// The same, where the file has to be there.
     pub fn need(&self, step: &Step, file: &str) -> Result<Arc<Source>> {
+        if !file.ends_with(".rs") {
+            bail!("{file} is no Rust; show it with `file`");
+        }
         if let Some(source) = self.get(step, file)? {
             return Ok(source);
         }

@@ -184,6 +184,28 @@ fn a_diff_of_a_file_folds_what_is_the_same_and_leaves_tests_out() {
 }
 
 #[test]
+fn a_fold_names_the_function_that_the_next_change_is_in() {
+    let shelf = Shelf::new();
+    let long = "fn long() {\n    one();\n    two();\n    three();\n    four();\n}\n";
+    shelf.write("steps/00-lamp/src/long.rs", long);
+    shelf.write("steps/01-log/src/long.rs", &long.replace("four", "five"));
+    let shown = "    two();\n     three();\n-    four();\n+    five();\n }\n```";
+    let place = "*`src/long.rs`: 1 line added, 1 removed*\n\n```rust,diff\n     // … in long\n ";
+    assert_eq!(block(&shelf, "diff long.rs"), format!("{place}{shown}"));
+    let place = "*`src/long.rs`, in `long`: 1 line added, 1 removed*\n\n```rust,diff\n     // …\n ";
+    assert_eq!(block(&shelf, "diff long.rs long"), format!("{place}{shown}"));
+}
+
+#[test]
+fn a_manifest_has_a_diff_and_no_items() {
+    assert_eq!(
+        block(&Shelf::new(), "diff Cargo.toml"),
+        "*`Cargo.toml`: 1 line added, 1 removed*\n\n\
+         ```toml,diff\n [package]\n-name = \"step00\"\n+name = \"step01\"\n```"
+    );
+}
+
+#[test]
 fn a_diff_finds_an_item_that_moved_and_one_that_is_gone() {
     let shelf = Shelf::new();
     shelf.change("steps/01-log/src/lamp.rs", "/// How bright.\nconst WATTS: usize = 40;\n", "");

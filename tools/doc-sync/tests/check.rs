@@ -67,7 +67,8 @@ fn a_block_that_cannot_be_made_is_a_fault() {
          <!-- doc-sync item 07 lamp.rs Lamp -->\n<!-- doc-sync diff lamp.rs Lamp -->\n\
          <!-- doc-sync item lamp.rs Lamp::light from \"self\" to \"}\" -->\n\
          <!-- doc-sync file scene.toml table verfy -->\n\
-         <!-- doc-sync diff 01 lamp.rs Lamp::new -->\n",
+         <!-- doc-sync diff 01 lamp.rs Lamp::new -->\n<!-- doc-sync item scene.toml verify -->\n\
+         <!-- doc-sync diff 01 Cargo.toml name -->\n",
     );
     assert_eq!(
         found,
@@ -79,6 +80,8 @@ fn a_block_that_cannot_be_made_is_a_fault() {
             "[block] book/src/00-lamp.md:86: 2 lines of `Lamp::light` hold `self`; take a longer text",
             "[block] book/src/00-lamp.md:87: scene.toml has no table `verfy`; did you mean `verify`?",
             "[block] book/src/00-lamp.md:88: `Lamp::new` has no change here since step 00; show it with `item` or `file`, or drop the block",
+            "[block] book/src/00-lamp.md:89: scene.toml is no Rust; show it with `file`",
+            "[block] book/src/00-lamp.md:90: Cargo.toml has no items, since it is no Rust; name the file alone",
         ]
     );
 }
