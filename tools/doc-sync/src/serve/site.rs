@@ -116,3 +116,7 @@ fn kind(file: &Path) -> &'static str {
         _ => "application/octet-stream",
     }
 }
+
+#[cfg(test)]
+#[path = "site/tests.rs"]
+mod tests;
