@@ -1,8 +1,8 @@
 //! The blocks that are made of the steps' files: items, files, diffs, and the rest.
 
 mod cut;
-mod diff;
-mod fence;
+pub mod diff;
+pub mod fence;
 mod file;
 mod item;
 mod place;

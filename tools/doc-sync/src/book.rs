@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::changes::{self, Added};
 use crate::origin::Origin;
 use crate::repo::{self, Files, Step};
+use crate::runs;
 use crate::sources::Sources;
 
 pub use crate::page::Page;
@@ -37,6 +38,8 @@ pub struct Book {
     pub runs: Runs,
     /// The Rust files of the steps, each parsed at most once.
     pub sources: Sources,
+    /// What is known of the stored runs.
+    pub store: runs::Store,
     added: Mutex<HashMap<usize, Arc<Added>>>,
 }
 
@@ -62,6 +65,7 @@ impl Book {
             pages,
             runs,
             sources: Sources::default(),
+            store: runs::Store::default(),
             added: Mutex::default(),
         })
     }

@@ -100,18 +100,26 @@ async fn show_play(step: &Step, switches: &Switches, play: Play) -> Result<i32> 
     let mut run = step.command();
     let (scene_of, next) = (Step::new(&play.scene_dir), play.scene.next.clone());
     let proves = play.scene.proves.clone();
+    let is_exercise = !step.is_beside(&play.scene_dir);
     if let Some(name) = &switches.scene {
         run.push_str(&format!(" -- --scene {name}"));
-        let whose = format!("{} plays the scene of another step", step.package());
+        let whose = match step.is_beside(&play.scene_dir) {
+            true => "of another step".to_string(),
+            false => format!("in {}", place::short(&play.scene_dir)),
+        };
+        let whose = format!("{} plays the scene {whose}", step.package());
         screen::write(&format!("{}\n", paint.ink(Ink::Dim, &whose)));
     }
     let outcome = stage::play(play).await?;
     screen::write(&outcome.verified(&paint));
     if let Some(rule) = proves.filter(|rule| fails_by(&outcome, rule))
-        && scene_of.folder() > step.folder()
+        && (is_exercise || scene_of.folder() > step.folder())
     {
         let (lacks, adds) = (step.package(), scene_of.package());
-        let line = format!("as it should be: {lacks} lacks what {adds} adds (rule `{rule}`)");
+        let line = match is_exercise {
+            true => format!("as it should be until the exercise is solved (rule `{rule}`)"),
+            false => format!("as it should be: {lacks} lacks what {adds} adds (rule `{rule}`)"),
+        };
         screen::write(&format!("\n{}\n", paint.wrapped("", "  ", &line)));
     }
     let lines = if outcome.holds() { what_next(step) } else { how_to_look(&run, outcome.seed) };
@@ -246,7 +254,12 @@ impl Step {
         self.all().into_iter().find(|step| step.folder() > self.folder())
     }
 
-    /// The folder of the step with this number (`7` and `07`) or name.
+    /// Whether a folder is one of the steps, and not one that a person named by its path.
+    fn is_beside(&self, folder: &Path) -> bool {
+        folder.parent() == self.dir.parent()
+    }
+
+    /// The folder of the step with this number (`7` and `07`) or name, or any folder by its path.
     fn other(&self, name: &str) -> Result<PathBuf> {
         let steps = self.all();
         let is_meant = |step: &&Step| {
@@ -255,6 +268,17 @@ impl Step {
         };
         if let Some(step) = steps.iter().find(is_meant) {
             return Ok(step.dir.clone());
+        }
+        let folder = Path::new(name);
+        if folder.join("scene.toml").is_file() {
+            return std::path::absolute(folder).context("the scene's folder cannot be read");
+        }
+        if folder.is_dir() || folder.components().count() > 1 {
+            let why = if folder.is_dir() { "holds no scene.toml" } else { "is not there" };
+            return Err(BadUse(format!(
+                "the folder {name} {why}: name one that holds a scene, seen from here, or a step"
+            ))
+            .into());
         }
         let there: Vec<String> = steps.iter().map(Step::folder).collect();
         let there = if there.is_empty() { "none".to_string() } else { there.join(", ") };
@@ -284,6 +308,28 @@ mod tests {
         for name in ["2", "02", "02-edit"] {
             assert_eq!(step.other(name).expect("there"), steps.path().join("02-edit"));
         }
+    }
+
+    #[test]
+    fn any_folder_that_holds_a_scene_can_be_named_by_its_path() {
+        let (steps, step) = three_steps();
+        let exercise = steps.path().join("book").join("02-edits");
+        std::fs::create_dir_all(&exercise).expect("made");
+        let name = exercise.display().to_string();
+        let error = step.other(&name).expect_err("it has no scene");
+        assert!(error.is::<BadUse>());
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the folder {name} holds no scene.toml: name one that holds a scene, seen from here, or a step"
+            )
+        );
+        std::fs::write(exercise.join("scene.toml"), "").expect("written");
+        assert_eq!(step.other(&name).expect("there"), exercise);
+        assert!(!step.is_beside(&exercise) && step.is_beside(&steps.path().join("02-edit")));
+        let gone = format!("{name}-gone");
+        let error = step.other(&gone).expect_err("it is not there").to_string();
+        assert!(error.starts_with(&format!("the folder {gone} is not there: ")), "{error}");
     }
 
     #[test]

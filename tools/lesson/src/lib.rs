@@ -9,6 +9,7 @@ pub mod process;
 pub mod screen;
 pub mod stage;
 mod switches;
+pub mod workshop;
 
 use std::path::Path;
 

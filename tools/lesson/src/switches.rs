@@ -100,7 +100,7 @@ fn of_the_run() -> [Arg; 6] {
             .long("scene")
             .value_name("NN")
             .conflicts_with("live")
-            .help("Play the scene of this step instead"),
+            .help("Play the scene of this step, or of a folder, instead"),
         Arg::new("pace")
             .long("pace")
             .value_name("MS")

@@ -50,6 +50,7 @@ fn main() {
         ("a_scene_with_faults_is_told_by_file_and_line", bad_scene),
         ("bad_use_is_exit_2", bad_use),
         ("a_later_scene_fails_as_it_should_and_says_so", later_scene),
+        ("an_exercise_is_played_from_its_folder", exercise),
         ("every_line_of_what_comes_next_leads_somewhere", what_next),
         ("live_names_what_is_missing_and_wants_no_brakes", live_refused),
         ("live_works_in_a_copy", live_in_a_copy),
@@ -187,6 +188,21 @@ fn later_scene() {
     assert!(shown.contains("\nnew in this step: it knows\n"), "{shown}");
     let (_, shown) = run(steps.path(), "");
     assert!(!shown.contains("as it should be") && !shown.contains("new in this step"), "{shown}");
+}
+
+fn exercise() {
+    let steps = a_step("07", SCENE);
+    let book = tempfile::tempdir().expect("a temporary folder");
+    let wrong =
+        SCENE.replace("title = ", "proves = \"answer\"\ntitle = ").replace("<<port>>.", "there.");
+    a_neighbour(book.path(), "07-exercise", &wrong);
+    let folder = book.path().join("07-exercise");
+    let (code, shown) = run(steps.path(), &format!("--scene {}", folder.display()));
+    assert_eq!(code, 1, "{shown}");
+    let head = format!("step07 plays the scene in {}\n", folder.display());
+    assert!(shown.starts_with(&head), "{shown}");
+    let told = "\nas it should be until the exercise is solved (rule `answer`)\n";
+    assert!(shown.contains(told), "{shown}");
 }
 
 fn what_next() {

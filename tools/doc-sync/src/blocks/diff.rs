@@ -236,7 +236,7 @@ fn indentation(line: &Line) -> usize {
 }
 
 /// The diff as text: sign, then the line, as near to the margin as its neighbours let it be.
-fn written(lines: &[Line], path: &str) -> String {
+pub fn written(lines: &[Line], path: &str) -> String {
     let shown = folded(lines);
     let texts: Vec<&str> = lines_shown(&shown).map(|line| line.text.as_str()).collect();
     let margin = depth(&texts);

@@ -38,6 +38,8 @@ pub fn of_the_rooms(rooms: &Rooms) -> Vec<(OsString, OsString)> {
         ("CARGO_TERM_COLOR", "never".into()),
         ("CARGO_NET_OFFLINE", "true".into()),
         ("RUST_BACKTRACE", "0".into()),
+        // Two tests at once end in an order of their own each time, and a run must read the same.
+        ("RUST_TEST_THREADS", "1".into()),
         ("NO_PROXY", "127.0.0.1".into()),
     ] {
         pairs.push((name.into(), value));

@@ -9,8 +9,8 @@ use clap::ArgMatches;
 use lesson::screen::{self, Paint};
 use lesson::stage::{self, Outcome, Play};
 
-use crate::repo::Repo;
 use crate::say;
+use lesson::workshop::repo::Repo;
 
 /// So much of what the program wrote is shown where it failed.
 const LAST_LINES: usize = 12;

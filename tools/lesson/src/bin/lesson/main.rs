@@ -2,12 +2,9 @@
 //! steps against one another, and breaks them on purpose to see that somebody notices.
 
 mod check;
-mod copy;
 mod matrix;
 mod mutate;
-mod mutations;
 mod picture;
-mod repo;
 mod start;
 mod svg;
 mod terminal;
@@ -23,7 +20,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use lesson::process;
 use lesson::stage::Interrupted;
-use repo::Repo;
+use lesson::workshop::repo::Repo;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

@@ -11,8 +11,8 @@ use lesson::screen;
 use lesson::stage::{self, Interrupted};
 use serde_json::{Value, json};
 
-use crate::repo::{Repo, Step};
 use crate::say;
+use lesson::workshop::repo::{Repo, Step};
 
 /// One scene on one step.
 struct Cell {

@@ -10,29 +10,17 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use lesson::screen;
 use lesson::stage::{self, Interrupted};
-use lesson::{process, screen};
 use tokio::process::Command;
 
-use crate::copy;
-use crate::mutations::{self, Mutation, Notice};
-use crate::repo::{Repo, Step, cargo, finish};
 use crate::say;
+use lesson::workshop::bench::Bench;
+use lesson::workshop::mutations::{self, Mutation, Notice};
+use lesson::workshop::repo::{Repo, Step, finish};
 
 /// A mutation can make a test run for ever.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
-/// The first build in the copy makes every crate.
-const BUILD_LIMIT: Duration = Duration::from_secs(1200);
-
-/// The copy, and where it is built.
-struct Bench {
-    repo: Repo,
-    target: PathBuf,
-    /// Where cargo builds for the repository itself.
-    shared: PathBuf,
-    /// Held, so that no other run breaks the same copy.
-    _lock: std::fs::File,
-}
 
 pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool> {
     let mut chosen = Vec::new();
@@ -48,7 +36,7 @@ pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool>
         list(&chosen);
         return Ok(true);
     }
-    let bench = Bench::make(repo).await?;
+    let trials = Trials { bench: Bench::make(repo).await? };
     let mut unnoticed = 0;
     for (folder, all) in &chosen {
         say(&format!("{folder}\n"));
@@ -56,11 +44,11 @@ pub async fn run(repo: &Repo, names: &[String], only_list: bool) -> Result<bool>
             say("  – it has no mutations.toml: nothing is proved\n");
             continue;
         }
-        let step = bench.repo.step(folder)?.clone();
+        let step = trials.bench.repo.step(folder)?.clone();
         eprintln!("  trying {folder} as it is …");
-        bench.stands_unchanged(&step, all).await?;
+        trials.stands_unchanged(&step, all).await?;
         for mutation in all {
-            let (mark, text) = match bench.try_one(&step, mutation).await {
+            let (mark, text) = match trials.try_one(&step, mutation).await {
                 Ok(Some(by)) => ("✓", by),
                 Ok(None) => ("✗", "nobody noticed".to_string()),
                 Err(error) if error.is::<Interrupted>() => return Err(error),
@@ -93,34 +81,16 @@ fn list(chosen: &[(String, Vec<Mutation>)]) {
     }
 }
 
-impl Bench {
-    async fn make(repo: &Repo) -> Result<Bench> {
-        let shared = repo.target().await?;
-        let place = shared.join("mutate");
-        let root = place.join("copy");
-        std::fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
-        let lock = process::lock(&place.join("lock"))
-            .with_context(|| format!("locking {}", place.display()))?
-            .context("another `lesson mutate` is at work on this clone: let it end first")?;
-        copy::sync(&repo.root, &root).await?;
-        Ok(Bench { repo: Repo::at(&root)?, target: place.join("build"), shared, _lock: lock })
-    }
+/// The bench, and what is tried on it.
+struct Trials {
+    bench: Bench,
+}
 
-    fn cargo(&self, words: &[&str]) -> Command {
-        let mut command = cargo(&self.repo.root);
-        command.args(words).env("CARGO_TARGET_DIR", &self.target).env("CARGO_TERM_COLOR", "never");
-        // The crates that everything stands on are built already; only what is made of the copy
-        // must not lie where a person's own programs do. A cargo before 1.91 builds them again.
-        command.env("CARGO_BUILD_BUILD_DIR", &self.shared);
-        // Nobody debugs a mutation, and linking is faster without.
-        command.env("CARGO_PROFILE_DEV_DEBUG", "false");
-        command
-    }
-
+impl Trials {
     /// Without a mutation the scene holds, and the named tests are there and pass.
     async fn stands_unchanged(&self, step: &Step, all: &[Mutation]) -> Result<()> {
         let head = format!("{} fails without any mutation", step.folder);
-        self.build(step, &["build", "--bins", "-p"]).await.context(head.clone())?;
+        self.bench.build(step, &["build", "--bins", "-p"]).await.context(head.clone())?;
         let programs = self.build_tests(step).await.context(head.clone())?;
         if let Some(failed) = self.scene_fails(step).await? {
             bail!("{head}: the scene fails by {failed}");
@@ -151,21 +121,17 @@ impl Bench {
 
     /// Who noticed the mutation; `None` if nobody did. The file is as before afterwards.
     async fn try_one(&self, step: &Step, mutation: &Mutation) -> Result<Option<String>> {
-        let file = step.dir.join(&mutation.file);
-        let before =
-            std::fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;
-        let after = mutation.apply(&before.replace("\r\n", "\n"))?;
-        std::fs::write(&file, after)?;
+        let mutated = self.bench.apply(step, mutation)?;
         let noticed = match &mutation.noticed_by {
             Notice::Scene => self.scene_notices(step).await,
             Notice::Test(name) => self.test_notices(step, name).await,
         };
-        std::fs::write(&file, before)?;
+        mutated.take_back()?;
         noticed
     }
 
     async fn scene_notices(&self, step: &Step) -> Result<Option<String>> {
-        self.build(step, &["build", "--bins", "-p"]).await?;
+        self.bench.build(step, &["build", "--bins", "-p"]).await?;
         let failed = self.scene_fails(step).await?;
         Ok(failed.map(|rules| format!("noticed by the scene: {rules}")))
     }
@@ -183,7 +149,7 @@ impl Bench {
     /// cargo: that would look like a test that hangs.
     async fn build_tests(&self, step: &Step) -> Result<Vec<PathBuf>> {
         let words = ["test", "--no-run", "--message-format", "json-render-diagnostics", "-p"];
-        let messages = self.build(step, &words).await?;
+        let messages = self.bench.build(step, &words).await?;
         let programs = messages.lines().filter_map(|line| {
             let message: serde_json::Value = serde_json::from_str(line).ok()?;
             let is_test = message["profile"]["test"].as_bool()?;
@@ -193,22 +159,9 @@ impl Bench {
         Ok(programs.collect())
     }
 
-    /// A mutation that does not compile is noticed by nobody but the compiler: an error.
-    async fn build(&self, step: &Step, words: &[&str]) -> Result<String> {
-        let package = step.package();
-        let words: Vec<&str> =
-            ["-q"].iter().chain(words).copied().chain([package.as_str()]).collect();
-        let built = finish(self.cargo(&words), BUILD_LIMIT).await?;
-        let built = built.context("the build does not end")?;
-        if !built.ok {
-            bail!("it does not compile:\n{}", first_error(&built.stderr));
-        }
-        Ok(built.stdout)
-    }
-
     /// The rules that fail when the step plays its scene; `None` if all hold.
     async fn scene_fails(&self, step: &Step) -> Result<Option<String>> {
-        let outcome = stage::play(step.play(step.program(&self.target))?).await?;
+        let outcome = stage::play(step.play(step.program(&self.bench.target))?).await?;
         if outcome.holds() {
             return Ok(None);
         }
@@ -257,10 +210,4 @@ fn tests_run(output: &str) -> usize {
         .lines()
         .filter_map(|line| line.strip_prefix("running ")?.split(' ').next()?.parse::<usize>().ok());
     counts.sum()
-}
-
-/// The compiler's first error, which is what a person mends first.
-fn first_error(text: &str) -> String {
-    let from_error = text.lines().skip_while(|line| !line.starts_with("error"));
-    from_error.take_while(|line| !line.is_empty()).take(12).collect::<Vec<_>>().join("\n")
 }

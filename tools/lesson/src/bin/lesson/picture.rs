@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use regex::{Captures, Regex};
 use tokio::process::Command;
 
-use crate::repo::{Repo, built, cargo, finish};
 use crate::{say, svg, terminal};
+use lesson::workshop::repo::{Repo, built, cargo, finish};
 
 const LIMIT: Duration = Duration::from_secs(300);
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
-use crate::repo::{Repo, Step};
 use crate::say;
+use lesson::workshop::repo::{Repo, Step};
 
 /// What comes from the step before, and what from the step itself.
 const OF_THE_STEP_BEFORE: [&str; 2] = ["src", "tests"];

@@ -6,10 +6,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lesson::stage::{Interrupted, Play};
-use lesson::{place, process};
 use mock_server::Scene;
 use tokio::process::Command;
+
+use crate::stage::{Interrupted, Play};
+use crate::{place, process};
 
 pub struct Repo {
     pub root: PathBuf,
@@ -195,7 +196,8 @@ pub async fn finish(mut command: Command, limit: Duration) -> Result<Option<Fini
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
-    Ok(Some(Finished { ok: out.status.success(), stdout, stderr }))
+    let (ok, code) = (out.status.success(), out.status.code());
+    Ok(Some(Finished { ok, code, stdout, stderr }))
 }
 
 fn end_all(id: Option<u32>) {
@@ -206,6 +208,8 @@ fn end_all(id: Option<u32>) {
 
 pub struct Finished {
     pub ok: bool,
+    /// `None` where a signal ended it.
+    pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
