@@ -69,7 +69,8 @@ impl Workshop {
         let step = bench.repo.step(&step.to_string())?;
         let mutated = bench.apply(step, mutation)?;
         let build = self.runtime.block_on(bench.build(step, &["build", "--bins", "-p"]));
-        let played = build.and_then(|_| self.play(&step.program(&bench.target), &[], &bench.repo.root));
+        let played =
+            build.and_then(|_| self.play(&step.program(&bench.target), &[], &bench.repo.root));
         mutated.take_back()?;
         played
     }
@@ -83,7 +84,8 @@ impl Workshop {
             bench.patch(patch).await?;
             bench.build(step, &["build", "--bins", "-p"]).await
         });
-        let played = made.and_then(|_| self.play(&step.program(&bench.target), words, &bench.repo.root));
+        let played =
+            made.and_then(|_| self.play(&step.program(&bench.target), words, &bench.repo.root));
         self.runtime.block_on(bench.restore())?;
         played
     }
