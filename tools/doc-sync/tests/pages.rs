@@ -1,5 +1,6 @@
 //! `build` and `serve` from the outside, with a small book of their own. They have mdBook's driver
 //! built, which takes a minute the first time: `cargo test -p doc-sync --test pages -- --ignored`.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fs;
