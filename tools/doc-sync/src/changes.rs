@@ -95,11 +95,8 @@ fn added_to_manifest(before: Option<&Step>, step: &Step) -> Result<BTreeSet<usiz
 fn frames(source: &Source) -> BTreeSet<usize> {
     let lines = source.lines();
     let mut frames = BTreeSet::new();
-    for item in source.all() {
-        let Some(first) = item.inner.first() else { continue };
-        let begin =
-            item.lines.clone().find(|line| !lines[*line].trim_start().starts_with(['/', '#']));
-        frames.extend(begin.into_iter().flat_map(|begin| begin..first.lines.start));
+    for item in source.all().into_iter().filter(|item| !item.inner.is_empty()) {
+        frames.extend(item.header(&lines));
         frames.insert(item.lines.end - 1);
     }
     frames

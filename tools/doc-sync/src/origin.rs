@@ -144,6 +144,9 @@ impl Origin {
 fn read_item(words: &mut Words) -> Result<Verb> {
     let file = words.word("a file")?;
     let items = words.items();
+    if let Some(name) = words.quoted_if_any() {
+        bail!("an item's name stands without quotes: `{name}`");
+    }
     if items.is_empty() {
         bail!("`item {file}` names no item: write its name behind the file, as in `Agent::run`");
     }
@@ -255,6 +258,7 @@ mod tests {
             "there is no origin `itme`: there are item, file, diff, rest, run, without, exercise, \
              solution, table, picture"
         );
+        assert_eq!(error(r#"item a.rs "b""#), "an item's name stands without quotes: `b`");
         assert_eq!(error("item"), "a file is missing at the end");
         assert_eq!(
             error("table size"),

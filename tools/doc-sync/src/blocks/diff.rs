@@ -50,7 +50,7 @@ pub fn diff(
     };
     if pieces.iter().flatten().all(|line| line.sign == ' ') {
         bail!(
-            "{of} has no change here since step {:02}; show it with `item` or `file`, or drop the \
+            "`{of}` has no change here since step {:02}; show it with `item` or `file`, or drop the \
              block",
             before.number
         );

@@ -24,7 +24,7 @@ pub fn of_items(source: &Source, items: &[&Item]) -> String {
     if !follow {
         return format!(": {}", names(items));
     }
-    let holder = source.around(first.lines.start).into_iter().find(|item| holds(item, first));
+    let holder = source.holder(first);
     let mut place = holder.map(|holder| format!(", in `{}`", shown(holder))).unwrap_or_default();
     match source.before(first) {
         Some(before) if before.kind == Kind::Head => {}
@@ -44,10 +44,6 @@ pub fn inside(items: &[&Item]) -> String {
     }
 }
 
-fn holds(holder: &Item, item: &Item) -> bool {
-    holder.inner.iter().any(|inner| inner.lines == item.lines)
-}
-
 fn shown(holder: &Item) -> String {
     match holder.kind {
         Kind::Trait => format!("trait {}", holder.name),
@@ -58,8 +54,11 @@ fn shown(holder: &Item) -> String {
 
 /// `` `a`, `b` and `c` ``
 pub fn names(items: &[&Item]) -> String {
-    let mut names: Vec<String> =
-        items.iter().map(|item| format!("`{}`", item.full_name())).collect();
+    let name = |item: &&Item| match item.kind {
+        Kind::Head => "the head".to_string(),
+        _ => format!("`{}`", item.full_name()),
+    };
+    let mut names: Vec<String> = items.iter().map(name).collect();
     names.dedup();
     match names.pop() {
         Some(last) if names.is_empty() => last,

@@ -95,16 +95,12 @@ impl Command<'_> {
             }
         }
         let switches: Vec<&str> = program.switches.iter().map(String::as_str).collect();
-        for (at, word) in words.iter().enumerate() {
-            let Some(switch) = word.strip_prefix("--") else { continue };
-            let switch = switch.split('=').next().unwrap_or(switch);
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with("--")) {
+            let switch = word.split('=').next().unwrap_or(word);
             if !switches.contains(&switch) {
-                return Some(format!(
-                    "{name} has no `--{switch}`{}",
-                    near::hint(switch, &switches)
-                ));
+                return Some(format!("{name} has no `{switch}`{}", near::hint(switch, &switches)));
             }
-            let value = words.get(at + 1).filter(|_| ["scene", "from"].contains(&switch));
+            let value = words.get(at + 1).filter(|_| ["--scene", "--from"].contains(&switch));
             if let Some(wrong) = value.and_then(|value| self.step_or_path(value)) {
                 return Some(wrong);
             }

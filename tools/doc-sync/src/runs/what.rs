@@ -38,7 +38,7 @@ impl What {
             What::Without { step, claim } => format!("step{step:02}-without-{}.txt", slug(claim)),
             What::Exercise { name, solved: false } => format!("exercise-{name}.txt"),
             What::Exercise { name, solved: true } => format!("exercise-{name}-solved.txt"),
-            What::Matrix => "matrix.json".to_string(),
+            What::Matrix => "matrix.txt".to_string(),
             What::Figures { step } => format!("figures-{step:02}.json"),
         }
     }

@@ -46,6 +46,12 @@ impl Source {
         self.all().into_iter().filter(|item| item.lines.contains(&line)).collect()
     }
 
+    /// The `impl`, `trait` or `mod { }` that an item stands in.
+    pub fn holder(&self, item: &Item) -> Option<&Item> {
+        let holds = |holder: &&Item| holder.inner.iter().any(|inner| inner.lines == item.lines);
+        self.all().into_iter().find(holds)
+    }
+
     /// The item that stands directly before this one in the same file or holder.
     pub fn before(&self, item: &Item) -> Option<&Item> {
         let siblings = siblings(&self.items, item)?;
