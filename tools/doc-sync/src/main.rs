@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 
 use doc_sync::book::{Book, Runs};
+use doc_sync::sources::Sources;
 use doc_sync::{build, carry, check, cli, repo, serve, stats, sync};
 
 fn main() -> ExitCode {
@@ -57,10 +58,15 @@ fn run(matches: &ArgMatches) -> Result<bool> {
 
 /// The steps' figures, with what their chapters show where there is a book.
 fn count(root: &Path, folder: &Path) -> Result<bool> {
-    let mut table = stats::count(root)?;
-    if root.join(folder).join("book.toml").is_file() {
-        table.add_shares(&check::shares(&Book::load(root, folder, Runs::Stored)?)?);
-    }
+    let table = match root.join(folder).join("book.toml").is_file() {
+        true => {
+            let book = Book::load(root, folder, Runs::Stored)?;
+            let mut table = stats::count(&book.steps, &book.sources)?;
+            table.add_shares(&check::shares(&book)?);
+            table
+        }
+        false => stats::count(&repo::steps(root)?, &Sources::default())?,
+    };
     print!("{table}");
     Ok(table.faults().is_empty())
 }

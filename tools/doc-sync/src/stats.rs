@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use similar::{ChangeTag, TextDiff};
 
 use crate::check::{Share, Shares};
-use crate::code::{self, Function};
-use crate::repo::{self, Step};
+use crate::code::Function;
+use crate::repo::Step;
+use crate::sources::Sources;
 
 /// Code lines of the first step in all.
 const FIRST_TOTAL: usize = 190;
@@ -51,15 +51,15 @@ pub struct Table {
 }
 
 /// A step's code: file to code lines.
-type Sources = BTreeMap<String, Vec<String>>;
+type Lines = BTreeMap<String, Vec<String>>;
 
 /// Counts all steps. What their chapters show is added by `add_shares`.
-pub fn count(root: &Path) -> Result<Table> {
+pub fn count(steps: &[Step], files: &Sources) -> Result<Table> {
     let mut table = Table::default();
-    let mut before: Option<(Sources, Vec<String>)> = None;
-    for step in repo::steps(root)? {
-        let (sources, longest) = read_sources(&step)?;
-        let crates = read_crates(&step)?;
+    let mut before: Option<(Lines, Vec<String>)> = None;
+    for step in steps {
+        let (sources, longest) = read_sources(step, files)?;
+        let crates = read_crates(step)?;
         let (old, old_crates) = before.unwrap_or_default();
         let (added, removed) = differences(&old, &sources);
         table.rows.push(Row {
@@ -79,23 +79,19 @@ pub fn count(root: &Path) -> Result<Table> {
     Ok(table)
 }
 
-fn read_sources(step: &Step) -> Result<(Sources, Function)> {
-    let mut sources = Sources::new();
+fn read_sources(step: &Step, files: &Sources) -> Result<(Lines, Function)> {
+    let mut lines = Lines::new();
     let mut longest = Function { name: "none".into(), lines: 0 };
-    for (path, bytes) in repo::files_on_disk(&step.folder.join("src"))? {
-        if !path.ends_with(".rs") {
-            continue;
-        }
-        let text = String::from_utf8(bytes).with_context(|| format!("{}/src/{path}", step.name))?;
-        let code = code::read(&text).with_context(|| format!("{}/src/{path}", step.name))?;
-        for function in code.functions {
+    for path in files.names(step)?.iter() {
+        let source = files.need(step, path)?;
+        for function in &source.code.functions {
             if function.lines > longest.lines {
-                longest = function;
+                longest = function.clone();
             }
         }
-        sources.insert(path, code.lines);
+        lines.insert(path.clone(), source.code.lines.clone());
     }
-    Ok((sources, longest))
+    Ok((lines, longest))
 }
 
 fn read_crates(step: &Step) -> Result<Vec<String>> {
@@ -109,12 +105,12 @@ fn read_crates(step: &Step) -> Result<Vec<String>> {
     Ok(names.filter(|name| !CRATES.contains(&name.as_str())).collect())
 }
 
-fn total(sources: &Sources) -> usize {
+fn total(sources: &Lines) -> usize {
     sources.values().map(Vec::len).sum()
 }
 
 /// The lines added and removed, file by file.
-fn differences(old: &Sources, new: &Sources) -> (Vec<String>, Vec<String>) {
+fn differences(old: &Lines, new: &Lines) -> (Vec<String>, Vec<String>) {
     let nothing = Vec::new();
     let mut paths: Vec<&String> = old.keys().chain(new.keys()).collect();
     paths.sort();
