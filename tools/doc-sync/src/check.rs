@@ -20,6 +20,7 @@ use crate::book::{Book, Page};
 use crate::fault::Fault;
 use crate::generate::Block;
 use crate::markdown::Outline;
+use crate::runs;
 use crate::sync;
 
 pub use coverage::{Share, Shares};
@@ -90,12 +91,24 @@ pub fn check(book: &Book) -> Result<Report> {
     }
     faults.extend(blocks::used_twice(&pages));
     faults.extend(chapters::faults(&pages, book));
+    faults.extend(unused_runs(book)?);
     faults.extend(commands::faults(&pages, book)?);
     let (shares, more) = coverage::measure(&pages, book)?;
     faults.extend(more);
     // The rules' own order is kept for one line.
     faults.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     Ok(Report { faults, shares })
+}
+
+/// The rule `run`. What a block shows was looked at with the blocks.
+fn unused_runs(book: &Book) -> Result<Vec<Fault>> {
+    let fault = |file| Fault {
+        file,
+        line: 1,
+        rule: "run",
+        text: "no block shows this run; `cargo run -p doc-sync -- sync` removes it".into(),
+    };
+    Ok(runs::unused(book)?.into_iter().map(fault).collect())
 }
 
 /// How much of each step its chapter shows. Only blocks of code count, and only they are made:

@@ -1,9 +1,72 @@
-//! The chapters' pictures, as SVG. (To be written.)
+//! The chapters' pictures, as SVG. Each is drawn from what its step's own run did.
+//!
+//! `canvas` is the style, one file a picture the rest. A picture is written by `sync` beside the
+//! pages, as `images/NAME.svg`; `check` holds the file against what would be drawn.
 
-use anyhow::{Result, bail};
+mod call;
+mod canvas;
+mod context;
+mod data;
+mod edit;
+mod flow;
+mod history;
+mod permissions;
+mod prompt;
+mod session;
 
-use crate::book::Book;
+use std::fs;
+use std::path::PathBuf;
 
-pub fn picture(_name: &str, _alt: &str, _book: &Book) -> Result<String> {
-    bail!("not yet")
+use anyhow::{Context, Result, bail};
+
+use crate::book::{Book, Runs};
+use crate::near;
+use crate::runs::{What, transcript};
+use crate::sources;
+use data::Data;
+
+/// Draws the picture of a chapter, from its run.
+type Draw = fn(&Data) -> Result<String>;
+
+/// By the step's name without its number.
+const PICTURES: [(&str, Draw); 7] = [
+    ("loop", history::draw),
+    ("tools", call::draw),
+    ("edit", edit::draw),
+    ("prompt", prompt::draw),
+    ("session", session::draw),
+    ("permissions", permissions::draw),
+    ("context", context::draw),
+];
+
+/// The image, and its file beside the pages.
+pub fn picture(name: &str, alt: &str, book: &Book) -> Result<String> {
+    let slug = name.split_once('-').map_or(name, |(_, slug)| slug);
+    let Some((_, draw)) = PICTURES.iter().find(|(known, _)| *known == slug) else {
+        let known: Vec<&str> = PICTURES.iter().map(|(known, _)| *known).collect();
+        bail!("there is no picture {name}{}", near::hint(slug, &known));
+    };
+    let step = book.steps.iter().find(|step| step.name.ends_with(&format!("-{slug}")));
+    let step = step.with_context(|| format!("there is no step that {name} could be drawn from"))?;
+    let figures = transcript(&What::Figures { step: step.number }, book)?;
+    let data = Data::read(&figures)?;
+    let svg = draw(&data).with_context(|| format!("{name} cannot be drawn from its run"))?;
+    keep(&book.src.join("images").join(format!("{name}.svg")), &svg, book)?;
+    Ok(format!("![{alt}](images/{name}.svg)\n"))
+}
+
+/// Writes the file where `sync` asks for that; else it has to be the same.
+fn keep(path: &PathBuf, svg: &str, book: &Book) -> Result<()> {
+    let is_same = path.is_file() && sources::read(path)? == svg;
+    if is_same {
+        return Ok(());
+    }
+    let shown = book.shown(path);
+    if book.runs != Runs::Renewed {
+        bail!("{shown} is not what its run gives; `cargo run -p doc-sync -- sync` draws it anew");
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    fs::write(path, svg).with_context(|| format!("{shown} cannot be written"))
 }

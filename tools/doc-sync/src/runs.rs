@@ -230,31 +230,35 @@ fn exercise(name: &str, solved: bool, book: &Book, workshop: &mut Workshop) -> R
     Ok(played.output)
 }
 
-/// Stored runs that no block of the book has asked for.
+/// The stored runs, by their path from the root, that no block of the book has asked for. Another
+/// edition shows no run that the first one does not show.
 pub fn unused(book: &Book) -> Result<Vec<String>> {
+    let folder = runs_folder(book);
+    if book.folder != book.root.join("book") || !folder.is_dir() {
+        return Ok(Vec::new());
+    }
     let mut state = book.store.state();
     let mut unused: BTreeSet<String> = locked(&mut state, book)?.hashes.keys().cloned().collect();
-    let folder = runs_folder(book);
-    if folder.is_dir() {
-        unused.extend(repo::files_on_disk(&folder)?.into_keys().filter(|name| name != LOCK));
-    }
-    Ok(unused.difference(&state.used).cloned().collect())
+    unused.extend(repo::files_on_disk(&folder)?.into_keys().filter(|name| name != LOCK));
+    Ok(unused.difference(&state.used).map(|file| book.shown(&folder.join(file))).collect())
 }
 
-/// Removes what `unused` names.
-pub fn remove_unused(book: &Book) -> Result<()> {
-    for file in unused(book)? {
-        let path = runs_folder(book).join(&file);
+/// Removes what `unused` names, and names it.
+pub fn remove_unused(book: &Book) -> Result<Vec<String>> {
+    let unused = unused(book)?;
+    let mut state = book.store.state();
+    for shown in &unused {
+        let path = book.root.join(shown);
         if path.is_file() {
             std::fs::remove_file(&path)
                 .with_context(|| format!("{} cannot be removed", path.display()))?;
         }
-        let mut state = book.store.state();
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let lock = locked(&mut state, book)?;
         lock.hashes.remove(&file);
         write(&runs_folder(book).join(LOCK), &lock.text())?;
     }
-    Ok(())
+    Ok(unused)
 }
 
 #[cfg(test)]
@@ -347,9 +351,23 @@ mod tests {
         let root = repository();
         store(&root, &RUN, "it ran\n");
         let book = book(&root);
-        assert_eq!(unused(&book).unwrap(), ["step00.txt"]);
+        assert_eq!(unused(&book).unwrap(), ["book/runs/step00.txt"]);
         transcript(&RUN, &book).unwrap();
         assert_eq!(unused(&book).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_run_that_no_block_shows_is_removed() {
+        let root = repository();
+        store(&root, &RUN, "it ran\n");
+        let matrix = What::Matrix;
+        store(&root, &matrix, "x\n");
+        let book = book(&root);
+        transcript(&RUN, &book).unwrap();
+        assert_eq!(remove_unused(&book).unwrap(), ["book/runs/matrix.txt"]);
+        let lock = Lock::read(&runs_folder(&book).join(LOCK)).unwrap();
+        assert_eq!(lock.hashes.into_keys().collect::<Vec<_>>(), ["step00.txt"]);
+        assert!(!runs_folder(&book).join("matrix.txt").exists());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::generate::{Block, generate};
 use crate::origin::Verb;
 use crate::regions::{self, Region};
+use crate::runs;
 
 pub const END: &str = "<!-- doc-sync end -->";
 
@@ -27,6 +28,8 @@ pub struct Report {
     pub written: Vec<String>,
     /// The blocks that could not be made.
     pub faults: Vec<Fault>,
+    /// Stored runs that no block shows any more.
+    pub removed: Vec<String>,
 }
 
 impl fmt::Display for Report {
@@ -37,7 +40,10 @@ impl fmt::Display for Report {
         for page in &self.written {
             writeln!(f, "wrote {page}")?;
         }
-        if self.written.is_empty() && self.faults.is_empty() {
+        for run in &self.removed {
+            writeln!(f, "removed {run}, which no block shows")?;
+        }
+        if self.written.is_empty() && self.faults.is_empty() && self.removed.is_empty() {
             writeln!(f, "every block is as its origin gives it")?;
         }
         Ok(())
@@ -79,6 +85,10 @@ pub fn sync(book: &Book) -> Result<Report> {
         }
     }
     report.faults.sort();
+    // A block that could not be made may show any of them.
+    if report.faults.is_empty() {
+        report.removed = runs::remove_unused(book)?;
+    }
     Ok(report)
 }
 

@@ -108,7 +108,7 @@ fn markdown(heads: &[&str], sides: &[Side], rows: &[Vec<String>]) -> String {
 }
 
 /// A number with a comma between its thousands.
-fn number(value: usize) -> String {
+pub fn number(value: usize) -> String {
     let digits = value.to_string();
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {

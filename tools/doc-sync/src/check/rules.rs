@@ -1,7 +1,7 @@
 //! What is looked at, in words.
 
 /// A rule's name and what it demands.
-const RULES: [(&str, &str); 11] = [
+const RULES: [(&str, &str); 12] = [
     (
         "comment",
         "A doc-sync comment can be read, stands on a line of its own at the margin, and has its end.",
@@ -11,6 +11,7 @@ const RULES: [(&str, &str); 11] = [
         "What an origin names is there: the step, the file, the item, the text it is cut at, the run.",
     ),
     ("drift", "A block is what its origin gives. `sync` writes it anew."),
+    ("run", "Each stored run is shown by a block. `sync` removes the others."),
     ("twice", "No origin stands twice in the book, unless the later one says `again`."),
     (
         "fence",

@@ -254,7 +254,8 @@ pub fn line_height(look: Look) -> f64 {
 pub fn width_of(text: &str, look: Look) -> f64 {
     let letter = |letter: char| match letter {
         _ if look.mono => 0.62,
-        'i' | 'l' | 'j' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '(' | ')' => 0.36,
+        'i' | 'l' | 'j' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '('
+        | ')' => 0.36,
         'm' | 'w' | 'M' | 'W' | '…' | '→' | '%' => 0.92,
         'A'..='Z' => 0.7,
         _ if !letter.is_ascii() => 1.0,
@@ -296,6 +297,11 @@ pub fn wrapped(text: &str, width: f64, look: Look) -> Vec<String> {
     lines
 }
 
+/// A number with a comma between its thousands.
+pub fn number(value: u64) -> String {
+    crate::tables::number(value as usize)
+}
+
 /// A number with one digit after the point at the most.
 fn short(number: f64) -> String {
     let rounded = (number * 10.0).round() / 10.0;
@@ -316,7 +322,9 @@ mod tests {
         canvas.area(Area(20.0, 20.0, 100.0, 30.25), Tone::User);
         canvas.text(30.0, 40.0, "a < b", TEXT.mono());
         let svg = canvas.svg(80.0);
-        assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 560 80\""));
+        assert!(
+            svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 560 80\"")
+        );
         assert!(svg.contains("<title id=\"title\">One &amp; two</title>"), "{svg}");
         assert!(svg.contains("<desc id=\"desc\">A &lt;box&gt;</desc>"), "{svg}");
         assert!(svg.contains("height=\"30.3\""), "{svg}");

@@ -20,17 +20,20 @@ pub fn of(trace: &str, screen: &str, session: Option<&str>) -> Result<String> {
     for exchange in &trace {
         requests.push(request(exchange, &mut seen));
     }
-    let session = session.unwrap_or_default().lines().map(|line| json!(cut(&plain(line))));
+    let session = session.unwrap_or_default().lines().map(line_of_session);
     let usable = usable(screen);
     let list = |items: Vec<Value>| {
         let lines: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
         if lines.is_empty() { "[]".to_string() } else { format!("[\n{}\n]", lines.join(",\n")) }
     };
     let session = list(session.collect());
+    let tools = trace.first().and_then(|first| first["request"]["tools"].as_array());
+    let tools = tools.map_or(0, Vec::len);
     Ok(format!(
-        "{{\n\"usable\": {usable},\n\"layers\": {},\n\"requests\": {},\n\"session\": {session}\n}}\n",
+        "{{\n\"usable\": {usable},\n\"tools\": {tools},\n\"layers\": {},\n\"requests\": {},\n\"questions\": {},\n\"session\": {session}\n}}\n",
         list(first),
-        list(requests)
+        list(requests),
+        list(questions(screen))
     ))
 }
 
@@ -89,6 +92,34 @@ fn text_of(content: &Value) -> String {
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
     content.as_str().map_or_else(|| texts.join("\n"), str::to_string)
+}
+
+/// A line of a session's file: a message, the tokens of a reply, or one that cannot be read.
+fn line_of_session(line: &str) -> Value {
+    let Ok(read) = serde_json::from_str::<Value>(line) else {
+        return json!({ "kind": "torn", "text": cut(&plain(line)), "bytes": line.len() });
+    };
+    match read["kind"].as_str() {
+        Some("message") => {
+            json!({ "kind": "message", "role": read["role"], "blocks": blocks(&read["content"]) })
+        }
+        kind => json!({ "kind": kind }),
+    }
+}
+
+/// What a person was asked, and answered: `? WHAT`, the reason, then the answer behind `[y/n/a]`.
+fn questions(screen: &str) -> Vec<Value> {
+    let mut questions = Vec::new();
+    let mut what = None;
+    for line in screen.lines() {
+        if let Some(asked) = line.strip_prefix("? ") {
+            what = Some(asked.to_string());
+        } else if let (Some(asked), Some((_, answer))) = (&what, line.split_once("[y/n/a] ")) {
+            questions.push(json!({ "what": asked, "answer": answer.trim() }));
+            what = None;
+        }
+    }
+    questions
 }
 
 /// The same on every system, without a line end behind it.
@@ -155,10 +186,12 @@ mod tests {
               "request": { "messages": [first, { "role": "assistant", "content": reply }, { "role": "user", "content": result }] },
               "reply": { "content": [], "usage": usage } },
         ]);
-        let screen = "x\n  ▕█▏ 11 % of the window · 1,597 of 13,334 tokens\n";
-        let figures: Value =
-            serde_json::from_str(&of(&trace.to_string(), screen, Some("{}\n{\"a")).unwrap())
-                .unwrap();
+        let screen =
+            "? rm x\n  Run it? [y/n/a] y\n  ▕█▏ 11 % of the window · 1,597 of 13,334 tokens\n";
+        let figures: Value = serde_json::from_str(
+            &of(&trace.to_string(), screen, Some("{\"kind\":\"usage\"}\n{\"a")).unwrap(),
+        )
+        .unwrap();
         assert_eq!(figures["usable"], 13_334);
         assert_eq!(
             figures["layers"][1],
@@ -168,6 +201,8 @@ mod tests {
         assert_eq!((&second["messages"], second["new"].as_array().unwrap().len()), (&json!(3), 2));
         assert_eq!(second["new"][1]["blocks"][0]["characters"], 300);
         assert_eq!(figures["requests"][0]["says"][0]["name"], "read_file");
-        assert_eq!(figures["session"], json!(["{}", "{\"a"]));
+        let session = json!([{ "kind": "usage" }, { "kind": "torn", "text": "{\"a", "bytes": 3 }]);
+        assert_eq!(figures["session"], session);
+        assert_eq!(figures["questions"], json!([{ "what": "rm x", "answer": "y" }]));
     }
 }
