@@ -129,6 +129,19 @@ impl Workshop {
         figures::of(&trace, &run.stdout, session.as_deref())
     }
 
+    /// The trace of a step's own scene.
+    pub fn trace(&self, step: usize) -> Result<String> {
+        let program = self.repo.step(&step.to_string())?.program(&self.target);
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let trace = folder.path().join("trace.json");
+        let mut command = Command::new(program);
+        command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(&trace);
+        set_environment(&mut command, &self.repo.root);
+        let run = self.runtime.block_on(finish(command, LIMIT))?;
+        run.context("the run does not end")?;
+        std::fs::read_to_string(&trace).context("the trace cannot be read")
+    }
+
     /// Plays in the root of the repository, or of the copy, with the words behind `--`, and sees to
     /// it that nothing is left lying about.
     fn play(&self, program: &OsStr, words: &[String], root: &Path) -> Result<Played> {
