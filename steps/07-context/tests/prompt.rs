@@ -107,8 +107,7 @@ fn above_the_home_folder_nothing_is_read() {
         ("outer/CLAUDE.md", "home"),
         ("outer/inner/CLAUDE.md", "near"),
     ]);
-    let (_, files, _) =
-        instructions(&place.path("outer/inner"), Some(&place.path("outer")));
+    let (_, files, _) = instructions(&place.path("outer/inner"), Some(&place.path("outer")));
     assert_eq!(files, [place.path("outer/CLAUDE.md"), place.path("outer/inner/CLAUDE.md")]);
 }
 
@@ -371,7 +370,8 @@ async fn cached(system: impl Fn(usize) -> Value) -> [(u64, u64); 2] {
     let history = [Message::from_user("One?"), said, Message::from_user("Two?")];
     for (call, length) in [1, 3].into_iter().enumerate() {
         let messages = with_marks(&history[..length]).unwrap();
-        let request = json!({ "model": "m", "max_tokens": 9, "system": system(call), "messages": messages });
+        let request =
+            json!({ "model": "m", "max_tokens": 9, "system": system(call), "messages": messages });
         let post = http.post(format!("{}/v1/messages", model.url())).header("x-api-key", "k");
         post.header("anthropic-version", "2023-06-01").json(&request).send().await.unwrap();
     }
