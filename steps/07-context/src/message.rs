@@ -1,7 +1,8 @@
 //! What is said between us and the model, in the words of the Messages API.
 //!
 //! A conversation is a list of messages, and a message is a list of blocks. The model keeps nothing
-//! between two calls: each request carries the whole list again.
+//! between two calls: each request carries the whole list again. So what a model gets wrong in the form
+//! of a reply is put right before it joins the list, or the API would refuse every request after it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

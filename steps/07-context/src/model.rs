@@ -178,11 +178,13 @@ fn dice() -> u8 {
 }
 
 /// The reply as a message, or why the loop cannot go on with it.
-pub fn usable(reply: Reply) -> Result<Message> {
+pub fn usable(mut reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
     if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded" | "refusal") {
         bail!("the model's reply broke off ({reason}), and a call in it may be torn: ask for less");
     }
+    // The API refuses an empty text when it is sent back, but some models produce one.
+    reply.content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
     let is_whole = |block: &Block| matches!(block, Block::Text { .. } | Block::ToolUse { .. });
     let is_torn = |block: &Block| matches!(block, Block::Other(it) if it["type"] == "tool_use");
     if !reply.content.iter().any(is_whole) || reply.content.iter().any(is_torn) {
