@@ -76,7 +76,7 @@ impl Block {
 const OURS: [&str; 3] = ["text", "tool_use", "tool_result"];
 
 /// An id or a name in the letters that the API takes.
-fn plain(word: &str) -> String {
+pub fn plain(word: &str) -> String {
     let letter = |it: char| if it.is_ascii_alphanumeric() || it == '-' { it } else { '_' };
     let word = if word.is_empty() { "_" } else { word };
     word.chars().take(128).map(letter).collect()

@@ -272,7 +272,7 @@ fn in_code_an_include_is_just_text() {
 
 #[test]
 fn a_stray_backtick_opens_no_code() {
-    let found = words("the key ` is odd\n@./a\nand ` again, `@./no` @./b `\n```\n@./no\n```\n@./c");
+    let found = words("the key ` is odd\n@./a\nsee `@./no` @./b and `\n```\n@./no\n```\n@./c");
     assert_eq!(found, ["/p/a", "/p/b", "/p/c"].map(PathBuf::from));
 }
 
