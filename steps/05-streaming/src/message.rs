@@ -51,7 +51,7 @@ impl Message {
 }
 
 /// The name under which an input that is no object stands in a call.
-const UNREADABLE: &str = "unreadable_arguments";
+pub const UNREADABLE: &str = "unreadable_arguments";
 
 impl Block {
     /// The block as a message of this role may hold it, if one may. A kind that we know would have
