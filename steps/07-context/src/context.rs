@@ -2,16 +2,17 @@
 //!
 //! Everything sent costs tokens, and everything is sent again with every call. So what is long or
 //! old is made shorter, the cheapest loss first:
-//! - disk: a long result is saved whole before the message gets a preview that names the file;
+//! - disk: a long result is saved before the message gets a preview that names the file;
 //! - budgets: the fuller the window, the shorter the results that are kept;
 //! - snip: an old result that its call would bring back becomes a placeholder. What stands behind
 //!   it leaves the cache, so while the cache is warm, snip waits;
 //! - idle: after five minutes without a call the cache is gone anyway: snip now, at any fill;
-//! - compaction, the last resort, a summary that the model writes, stands in `compaction.rs`.
+//! - compaction, a summary that the model writes, stands in `compaction.rs`;
+//! - squeeze, the last resort: of what still does not fit, the longest parts go to disk as well.
 //!
-//! Two rules hold for all: no result is touched that the model has not seen yet (all that follows
-//! its last message), nor one of the newest three. And no message is added or taken away here, so
-//! each call keeps its result.
+//! Up to there no result is touched that the model has not seen yet (all that follows its last
+//! message), nor one of the newest three. No message is added or taken away here, so each call
+//! keeps its result. What the user writes is never shortened, and so has a limit of its own.
 //!
 //! Each can be switched off, to see what happens without it: `LOOPWRIGHT_OFF="snip, idle"`, or
 //! `"context": { "off": "snip, idle" }` in `~/.claude/settings.json`; the window is set by
@@ -27,7 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use lesson::screen::count;
 use serde_json::Value;
 
@@ -45,6 +46,10 @@ const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens that we suppose for system prompt and tools.
 const PREFIX: u64 = 2_500;
 
+/// The smallest window that a server is believed to have, and the largest that we reckon with.
+const SMALLEST: u64 = 3 * PREFIX;
+const LARGEST: u64 = 1 << 32;
+
 /// Bytes of a preview. Less than any result may have: a preview is never shortened again.
 const PREVIEW: usize = 2_000;
 
@@ -55,9 +60,11 @@ const NOTICE: usize = 400;
 const SNIP_COLD: u64 = 50;
 const SNIP_WARM: u64 = 75;
 
-/// Percent up to which a turn's results may fill the window. What lies above is for guesses that
-/// were too low.
-const FULL: u64 = 95;
+/// Percent that squeeze leaves full. What lies above is for guesses that were too low.
+const SQUEEZED: u64 = 95;
+
+/// The part of what is usable that a line of the user may take.
+const LINE: u64 = 4;
 
 /// How long the API keeps a cached prefix that is not used.
 const CACHE_LIFE: Duration = Duration::from_secs(300);
@@ -80,7 +87,7 @@ pub struct Context {
     /// When the last request went out, and whether it left a cached prefix.
     last_call: Option<SystemTime>,
     cached: bool,
-    /// Tokens of what a compaction could not make shorter; see `compaction.rs`.
+    /// Tokens of a history of which no summary could be had; see `compaction.rs`.
     pub(crate) in_vain: u64,
 }
 
@@ -99,13 +106,18 @@ impl Context {
             "null" => USUAL_WINDOW,
             text => text.parse().with_context(|| format!("the window takes tokens, not {text}"))?,
         };
-        let context = Self::new(window, home.join(".loopwright").join("results"));
+        let context = Self::new(window.min(LARGEST), home.join(".loopwright").join("results"));
         Ok(Self { off: setting("LOOPWRIGHT_OFF", "off"), ..context })
     }
 
     pub fn new(window: u64, folder: PathBuf) -> Self {
         let (off, measured) = (String::new(), (PREFIX, 0));
         Self { window, off, folder, measured, last_call: None, cached: false, in_vain: 0 }
+    }
+
+    /// Another conversation begins, and what the old one has taught may not hold for it.
+    pub fn forget(&mut self) {
+        (self.measured, self.in_vain) = ((PREFIX, 0), 0);
     }
 
     pub fn is_on(&self, part: &str) -> bool {
@@ -122,19 +134,47 @@ impl Context {
         self.window.saturating_sub(self.max_output()).max(1)
     }
 
+    /// How every conversation begins must leave half of what is usable to the work.
+    pub fn can_hold(&self, beginning: Message) -> Result<()> {
+        let (window, tokens) = (count(self.window), self.tokens(&[beginning]));
+        ensure!(
+            tokens * 2 <= self.usable(),
+            "a window of {window} tokens is too small: system prompt, tools and the project's \
+             instructions take about {} of the {} that can be used, and may take half\n\
+             set LOOPWRIGHT_WINDOW to more, or make the instructions shorter",
+            count(tokens),
+            count(self.usable())
+        );
+        Ok(())
+    }
+
+    /// What the user writes stays in the history as it is, so it must leave room for the rest.
+    pub fn can_take(&self, line: &str) -> Result<()> {
+        let most = self.usable() / LINE * BYTES_PER_TOKEN;
+        let bytes = Value::from(line).to_string().len() as u64;
+        ensure!(
+            bytes <= most,
+            "this line takes {} bytes, and one may take {} here\n\
+             put it into a file and name the file: it can be read part by part",
+            count(bytes),
+            count(most)
+        );
+        Ok(())
+    }
+
     /// The usage of a request with this history has come: all input, cached or not. The cache's
     /// life is counted from the moment that it was asked.
     pub fn measure(&mut self, history: &[Message], tokens: u64, cached: bool, asked: SystemTime) {
         // Some servers report nothing.
         if tokens > 0 {
-            self.settle(history, tokens);
+            self.settle(history, credible(history, tokens));
         }
         (self.last_call, self.cached) = (Some(asked), cached);
     }
 
     /// From here on only what differs from this history is estimated.
     pub(crate) fn settle(&mut self, history: &[Message], tokens: u64) {
-        self.measured = (tokens.min(u64::from(u32::MAX)), estimate(history));
+        self.measured = (tokens, estimate(history));
     }
 
     /// Tokens of a request with this history: the last reported usage, and a length estimate of
@@ -156,44 +196,34 @@ impl Context {
         self.tokens(history) * 100 / self.usable()
     }
 
-    /// The API's answer was "prompt is too long: 212230 tokens > 200000 maximum": it has counted,
-    /// so its numbers are better than ours. False for any other answer.
+    /// The API has counted, and its numbers are better than ours: "prompt is too long: 212230
+    /// tokens > 200000 maximum", or "input length and `max_tokens` exceed context limit: 190000 +
+    /// 16000 > 200000". False for any other answer.
     pub fn was_too_long(&mut self, history: &[Message], answer: &anyhow::Error) -> bool {
         let answer = format!("{answer:#}");
-        let Some((_, numbers)) = answer.split_once("prompt is too long") else { return false };
-        let number = |at| numbers.split_whitespace().nth(at)?.parse::<u64>().ok();
-        self.window = number(4).unwrap_or(self.window).min(self.window);
-        self.settle(history, number(1).unwrap_or(0).max(self.usable() + 1));
+        let after = |mark| answer.split_once(mark).map(|(_, numbers)| numbers);
+        let found = after("prompt is too long").or_else(|| after("exceed context limit"));
+        let Some(numbers) = found else { return false };
+        let (tokens, window) = numbers.split_once('>').unwrap_or((numbers, ""));
+        let window = first_number(window).unwrap_or(self.window).max(SMALLEST);
+        self.window = window.min(self.window);
+        // Without a number our own was too low, and nobody knows by how much.
+        let tokens = first_number(tokens).unwrap_or(self.usable() * 2);
+        self.settle(history, credible(history, tokens).max(self.usable() + 1));
         true
     }
 
-    /// Tokens of new results, none longer than it may be at this fill.
-    pub fn incoming(&self, history: &[Message], results: &[Block]) -> u64 {
-        let longest = self.longest(self.fill(history)) as u64 / BYTES_PER_TOKEN;
-        results.iter().map(|result| weight(result).min(longest)).sum()
-    }
-
-    /// Makes new results fit before they join the history. Says what it did, for the screen.
+    /// Has new results saved that are longer than one may be at this fill, before they join the
+    /// history. Says what it did, for the screen.
     pub fn admit(&self, history: &[Message], results: &mut [Block]) -> Option<String> {
         let (tokens, longest) = (self.tokens(history), self.longest(self.fill(history)));
         let of_all = |results: &[Block]| tokens + results.iter().map(weight).sum::<u64>();
-        let before = of_all(results);
-        let mut room = (self.usable() * FULL / 100).saturating_sub(tokens);
-        let mut moved = 0;
-        // The short ones first: what they leave of their share falls to the long ones.
-        let mut order: Vec<&mut Block> = results.iter_mut().collect();
-        order.sort_by_key(|result| weight(result));
-        for (left, result) in (1..=order.len()).rev().zip(order) {
-            let (share, now) = (room / left as u64, weight(result));
-            if let Block::ToolResult { content, .. } = result {
-                let fit = (content.len() as u64 * share / now) as usize;
-                let most = if self.is_on("disk") { longest.min(fit) } else { longest };
-                let is_moved = content.len() > most && self.shorten(content, most);
-                moved += usize::from(is_moved);
-            }
-            room = room.saturating_sub(weight(result));
+        let (before, mut moved) = (of_all(results), 0);
+        for result in results.iter_mut() {
+            let Block::ToolResult { content, .. } = result else { continue };
+            moved += usize::from(content.len() > longest && self.shorten(content, PREVIEW));
         }
-        let did = format!("disk: {moved} saved whole, the model gets a preview");
+        let did = format!("disk: {moved} saved, the model gets a preview");
         (moved > 0).then(|| report(&did, before, of_all(results)))
     }
 
@@ -204,13 +234,34 @@ impl Context {
         let is_idle = idle >= CACHE_LIFE;
         let longest = self.longest(self.fill(history));
         let budgets = self.rewrite("budgets", history, |context, _, content| {
-            content.len() > longest && context.shorten(content, PREVIEW + NOTICE)
+            content.len() > longest && context.shorten(content, PREVIEW)
         });
         let begin = if self.cached && !is_idle { SNIP_WARM } else { SNIP_COLD };
         let is_full = self.fill(history) >= begin;
         let full = is_full.then(|| self.rewrite("snip", history, snip)).flatten();
         let idle = is_idle.then(|| self.rewrite("idle", history, snip)).flatten();
         [budgets, full, idle].into_iter().flatten().collect()
+    }
+
+    /// Where a request would not fit whatever was done: the longest of its parts become previews,
+    /// seen or not, and where that is not enough, no more than the names of their files.
+    pub fn squeeze(&mut self, history: &mut [Message]) -> Option<String> {
+        let (before, mut shortened) = (self.tokens(history), 0);
+        let is_due = self.is_on("disk") && !self.fits(history);
+        for size in is_due.then_some([PREVIEW, 0]).into_iter().flatten() {
+            while self.fill(history) > SQUEEZED
+                && longest_part(history).is_some_and(|part| self.shorten(part, size))
+            {
+                shortened += 1;
+            }
+        }
+        if shortened == 0 {
+            return None;
+        }
+        let after = self.tokens(history);
+        self.settle(history, after);
+        let did = format!("squeeze: {shortened} of the longest parts saved and made shorter");
+        Some(report(&did, before, after))
     }
 
     /// Bytes that a result may have at this fill.
@@ -248,25 +299,29 @@ impl Context {
         Some(report(&format!("{part}: {changed} of the old results made shorter"), before, after))
     }
 
-    /// Writes the whole text to disk, and only then puts a preview of at most so many bytes in its
-    /// place. False where the preview would not be shorter.
-    fn shorten(&self, text: &mut String, most: usize) -> bool {
-        let size = most.saturating_sub(NOTICE).min(PREVIEW);
+    /// Writes the text to disk, and only then puts a preview of so many bytes in its place. The
+    /// file has what the preview leaves out; what a tool lost before stands in neither, and the tool
+    /// says so. False where the preview would not be shorter.
+    fn shorten(&self, text: &mut String, size: usize) -> bool {
         if text.len() <= size + NOTICE {
             return false;
         }
         let place = match self.save(text) {
-            Ok(path) => format!("all of it is in {}", path.display()),
-            Err(error) => format!("it could not be saved ({error}), call again for a smaller part"),
+            Ok(path) => format!("they are in {}", path.display()),
+            Err(error) => format!("they could not be saved ({error}), ask for a smaller part"),
         };
         let (head, tail) = (boundary(text, size / 3 * 2), boundary(text, text.len() - size / 3));
         let (head, between, tail) = (&text[..head], tail - head, &text[tail..]);
         let (first, lines) = (head.lines().count(), text.lines().count());
         let last = lines + 1 - tail.lines().count();
-        *text = format!(
+        let preview = format!(
             "{head}\n[{between} bytes left out in lines {first} to {last}; {place}]\n{tail}"
         );
-        true
+        let is_shorter = preview.len() < text.len();
+        if is_shorter {
+            *text = preview;
+        }
+        is_shorter
     }
 
     /// The file is named after its content, so that none is written over by another.
@@ -293,6 +348,38 @@ pub(crate) fn estimate(history: &[Message]) -> u64 {
 fn weight(block: &Block) -> u64 {
     let json = serde_json::to_string(block).unwrap_or_default();
     json.len() as u64 / BYTES_PER_TOKEN + 1
+}
+
+/// The tokens that a server reports, as far as its word can be true. A token is no less than a byte,
+/// and seldom more than twelve; servers that leave out what came from their cache report less.
+fn credible(history: &[Message], tokens: u64) -> u64 {
+    let guess = PREFIX + estimate(history);
+    tokens.clamp(guess / 4, guess * BYTES_PER_TOKEN)
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    let mut numbers = text.split(|letter: char| !letter.is_ascii_digit());
+    numbers.find(|digits| !digits.is_empty())?.parse().ok()
+}
+
+/// The longest text of a result, a call, or the model's own words.
+fn longest_part(history: &mut [Message]) -> Option<&mut String> {
+    let parts = history.iter_mut().flat_map(|message| {
+        let is_model = message.role == Role::Assistant;
+        message.content.iter_mut().flat_map(move |block| match block {
+            Block::ToolResult { content, .. } => vec![content],
+            Block::Text { text } if is_model => vec![text],
+            Block::ToolUse { input: Value::Object(input), .. } => {
+                let texts = input.values_mut().filter_map(|value| match value {
+                    Value::String(text) => Some(text),
+                    _ => None,
+                });
+                texts.collect()
+            }
+            _ => Vec::new(),
+        })
+    });
+    parts.max_by_key(|part| part.len())
 }
 
 /// Message and block of every result that the model has seen, but for the newest three.

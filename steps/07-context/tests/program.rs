@@ -10,6 +10,8 @@ use std::time::Duration;
 use mock_server::{Options, Scene, ScriptedModel, Values};
 use tempfile::TempDir;
 
+mod histories;
+
 struct Stage {
     runtime: tokio::runtime::Runtime,
     model: ScriptedModel,
@@ -40,16 +42,8 @@ impl Stage {
     }
 
     fn start(&self, window: u64, arguments: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_step07"));
-        command.args(arguments).current_dir(self.rooms.path());
-        for name in ["HOME", "USERPROFILE"] {
-            command.env(name, self.rooms.path());
-        }
-        command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", self.model.url());
-        command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
-        command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1");
-        command.env("LOOPWRIGHT_WINDOW", window.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut command = program_in(self.rooms.path(), &self.model.url());
+        command.args(arguments).env("LOOPWRIGHT_WINDOW", window.to_string());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
@@ -63,6 +57,17 @@ impl Stage {
     fn last_request(&self) -> String {
         self.model.journal().last().unwrap().request["messages"].to_string()
     }
+}
+
+/// The program in a folder that is its home as well, before the model at this address.
+fn program_in(rooms: &Path, url: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_step07"));
+    command.current_dir(rooms).env("HOME", rooms).env("USERPROFILE", rooms);
+    command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", url);
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+    command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
 }
 
 impl Drop for Stage {
