@@ -128,18 +128,19 @@ impl Agent {
     async fn make_room(&mut self) -> Result<()> {
         let reports = self.context.tidy(&mut self.session.messages, lesson::now());
         reports.iter().for_each(|report| screen::notes(report));
-        while let Some(plan) = self.context.plan(&self.session.messages) {
-            self.sum_up(&plan).await?;
-            if was_interrupted(&self.interrupts) {
-                screen::notes("interrupted");
-                return Ok(());
+        for _ in 0..2 {
+            while let Some(plan) = self.context.plan(&self.session.messages) {
+                self.sum_up(&plan).await?;
+                if was_interrupted(&self.interrupts) {
+                    screen::notes("interrupted");
+                    return Ok(());
+                }
             }
+            // What is squeezed may be short enough to be summed up.
+            let report = self.context.squeeze(&mut self.session.messages);
+            report.iter().for_each(|report| screen::notes(report));
         }
-        let report = self.context.squeeze(&mut self.session.messages);
-        report.iter().for_each(|report| screen::notes(report));
-        if !self.context.fits(&self.session.messages)
-            && let Some(report) = self.context.leave_out(&mut self.session.messages)
-        {
+        if let Some(report) = self.context.leave_out(&mut self.session.messages) {
             self.session.compacted()?;
             screen::compacts(&report);
         }
@@ -355,8 +356,7 @@ async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> R
 }
 
 /// What is said where a summary was of no use.
-const IN_VAIN: &str =
-    "the history stays as it is; a summary is asked for again when there is more";
+const IN_VAIN: &str = "the history stays as it is; a summary is asked for again when there is more";
 
 /// What the cache did for one call. Servers without a cache report nothing.
 fn show_cache(usage: &Usage) {

@@ -110,10 +110,10 @@ impl Context {
         Ok(report(&did, before, after))
     }
 
-    /// Lets go, without a summary, of all that lies between the first message and the last call, or
-    /// else of all that is not the user's. Nothing where a request then still would not fit.
+    /// Where a request still would not fit: lets go, without a summary, of all that lies between the
+    /// first message and the last call, or else of the last call too. Nothing where that is no help.
     pub fn leave_out(&mut self, history: &mut Vec<Message>) -> Option<String> {
-        if !self.is_on("compaction") {
+        if self.fits(history) || !self.is_on("compaction") {
             return None;
         }
         let (before, end) = (self.tokens(history), history.len());

@@ -178,12 +178,16 @@ impl Context {
     }
 
     /// Tokens of a request with this history: the last reported usage, and a length estimate of
-    /// what has changed since. What was taken away counts for no more than it was measured with.
+    /// what has changed since. What was taken away counts for no more than it was measured with, nor
+    /// than we guess, and what is left for no more than it has bytes.
     pub fn tokens(&self, history: &[Message]) -> u64 {
         let ((tokens, before), now) = (self.measured, estimate(history));
-        let freed = before.saturating_sub(now);
+        if now >= before {
+            return tokens + now - before;
+        }
+        let freed = before - now;
         let at_most = freed * tokens / (before + PREFIX);
-        (tokens + now.saturating_sub(before)).saturating_sub(freed.min(at_most))
+        tokens.saturating_sub(freed.min(at_most)).min((now + PREFIX) * BYTES_PER_TOKEN)
     }
 
     /// Whether a request with this history would be taken. Where not, it is not sent.

@@ -80,10 +80,7 @@ fn a_long_result_goes_to_disk_whole_and_leaves_a_preview_that_names_the_file() {
 
     let preview = text(&results[0]);
     assert_eq!(fs::read_to_string(saved(preview)).unwrap(), log);
-    assert!(
-        preview.contains(" bytes left out in lines 160 to 4934; they are in "),
-        "{preview}"
-    );
+    assert!(preview.contains(" bytes left out in lines 160 to 4934; they are in "), "{preview}");
     assert!(preview.starts_with("line 1\nline 2\n") && preview.ends_with("line 5000\n"));
     assert!(preview.len() < PREVIEW + NOTICE);
     assert_eq!(results[1], answer("t1", "short"));
@@ -138,7 +135,8 @@ fn a_result_that_cannot_be_saved_says_so() {
 #[test]
 fn a_preview_promises_no_bytes_that_its_file_lacks() {
     let folder = tempfile::tempdir().unwrap();
-    let lost = "exit code 0\n[5000 bytes in the middle of this output are lost, no file has them]\n";
+    let lost =
+        "exit code 0\n[5000 bytes in the middle of this output are lost, no file has them]\n";
     let mut results = vec![answer("t0", &(lost.to_string() + &lines(5_000)))];
     let whole = text(&results[0]).to_string();
     context(folder.path()).admit(&history(&[]), &mut results).unwrap();
@@ -158,15 +156,17 @@ fn a_preview_promises_no_bytes_that_its_file_lacks() {
 fn what_does_not_fit_is_squeezed_the_longest_first_whether_it_was_seen_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let mut context = context(folder.path());
-    let mut long = history(&[("read_file", &lines(2_000)), ("run_shell", &lines(3_000))]);
+    let mut long = history(&[("read_file", &lines(2_000)), ("run_shell", &lines(2_500))]);
     long.push(said(Role::User, "And now?"));
     let before = long.clone();
     assert_eq!(context.squeeze(&mut long), None, "it fits");
     believe(&mut context, &long, 20_001, true, START);
     let report = context.squeeze(&mut long).unwrap();
     assert!(context.fill(&long) <= SQUEEZED, "{} %", context.fill(&long));
-    assert!(report.starts_with("squeeze: 1 of the longest parts saved and made shorter · 20,001 → "));
-    assert_eq!(fs::read_to_string(saved(result(&long[4]))).unwrap(), lines(3_000));
+    assert!(
+        report.starts_with("squeeze: 1 of the longest parts saved and made shorter · 20,001 → ")
+    );
+    assert_eq!(fs::read_to_string(saved(result(&long[4]))).unwrap(), lines(2_500));
     assert_eq!((&long[..4], &long[5..]), (&before[..4], &before[5..]));
 }
 
@@ -217,7 +217,7 @@ fn a_window_that_the_beginning_half_fills_is_refused() {
     };
     assert_eq!(refusal(7_700, 0), None);
     let wanted = "a window of 7,000 tokens is too small: system prompt, tools and the project's \
-                  instructions take about 2,521 of the 4,667 that can be used, and may take half\n\
+                  instructions take about 2,519 of the 4,667 that can be used, and may take half\n\
                   set LOOPWRIGHT_WINDOW to more, or make the instructions shorter";
     assert_eq!(refusal(7_000, 0).as_deref(), Some(wanted));
     assert_eq!(refusal(200_000, 40_000), None);

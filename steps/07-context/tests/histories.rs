@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mock_server::scene::Limits;
 use proptest::prelude::*;
@@ -72,7 +72,8 @@ struct Run {
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let size = prop_oneof![3 => 0..300usize, 4 => 300..12_000usize, 2 => 12_000..110_000usize];
-    let tool = prop_oneof![3 => Just(0usize), 2 => Just(1), 2 => Just(2), 2 => Just(3), 1 => 4..6usize];
+    let tool =
+        prop_oneof![3 => Just(0usize), 2 => Just(1), 2 => Just(2), 2 => Just(3), 1 => 4..6usize];
     let call = (tool, 0..SCRIPTS.len(), size);
     let call = call.prop_map(|(tool, script, size)| Call { tool, script, size });
     prop_oneof![8 => prop::collection::vec(call.clone(), 1..6), 1 => prop::collection::vec(call, 20..40)]
@@ -124,6 +125,7 @@ struct Model {
     sent: usize,
     refused: usize,
     summed_up: usize,
+    has_ended: bool,
 }
 
 impl Model {
@@ -168,8 +170,7 @@ impl Model {
 
     /// What is wrong with a request.
     fn judge(&mut self, request: &Value) -> Result<(), String> {
-        let limits =
-            Limits { context_window: u64::MAX, max_output: 64_000, cache_minimum: 1_024 };
+        let limits = Limits { context_window: u64::MAX, max_output: 64_000, cache_minimum: 1_024 };
         mock_server::judge(request, &limits)?;
         let first = &request["messages"][0]["content"];
         if !first.as_array().is_some_and(|blocks| blocks.iter().any(|it| it["text"] == FIRST)) {
@@ -177,7 +178,9 @@ impl Model {
         }
         let messages = request["messages"].as_array().unwrap();
         for block in messages.iter().filter_map(|message| message["content"].as_array()).flatten() {
-            if let (Some(id), Some(content)) = (block["tool_use_id"].as_str(), block["content"].as_str()) {
+            if let (Some(id), Some(content)) =
+                (block["tool_use_id"].as_str(), block["content"].as_str())
+            {
                 self.look_at(id, content)?;
             }
         }
@@ -186,7 +189,9 @@ impl Model {
 
     /// A result is whole, or names a file that has the rest, or is said to be gone.
     fn look_at(&mut self, id: &str, content: &str) -> Result<(), String> {
-        if content.contains("bytes snipped; call again") || content.starts_with("error: interrupted") {
+        if content.contains("bytes snipped; call again")
+            || content.starts_with("error: interrupted")
+        {
             return Ok(());
         }
         let mut whole = content.to_string();
@@ -216,7 +221,9 @@ impl Model {
             let (name, input) = match tool {
                 0 => ("read_file", json!({ "path": file, "offset": 2, "limit": size / 40 + 1 })),
                 1 => ("run_shell", json!({ "command": format!("head -c {size} {file}") })),
-                2 => ("write_file", json!({ "path": "out.txt", "content": text(*script, size / 8) })),
+                2 => {
+                    ("write_file", json!({ "path": "out.txt", "content": text(*script, size / 8) }))
+                }
                 3 => ("grep_search", json!({ "pattern": ".", "path": file })),
                 4 => ("list_files", json!({})),
                 _ => ("lamp", json!({})),
@@ -261,13 +268,19 @@ impl Model {
                     json!({ "type": "input_json_delta", "partial_json": input })
                 }
             };
-            events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
+            events.push(
+                json!({ "type": "content_block_start", "index": index, "content_block": empty }),
+            );
             events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
             events.push(json!({ "type": "content_block_stop", "index": index }));
         }
-        events.push(json!({ "type": "message_delta", "delta": { "stop_reason": stop }, "usage": usage }));
+        events.push(
+            json!({ "type": "message_delta", "delta": { "stop_reason": stop }, "usage": usage }),
+        );
         events.push(json!({ "type": "message_stop" }));
-        let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+        let line = |event: &Value| {
+            format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())
+        };
         events.iter().map(line).collect()
     }
 }
@@ -288,11 +301,15 @@ fn too_long(tokens: u64, window: u64, time: usize) -> String {
     json!({ "error": { "type": "invalid_request_error", "message": message } }).to_string()
 }
 
-/// Answers each request on a connection of its own, until there is one that is none.
+/// Answers each request on a connection of its own.
 fn serve(listener: &TcpListener, model: &Mutex<Model>) {
     for connection in listener.incoming() {
         let mut connection = connection.unwrap();
-        let Some(request) = request_on(&mut connection) else { return };
+        if model.lock().unwrap().has_ended {
+            return;
+        }
+        // A program that was stopped may have asked half a question.
+        let Some(request) = request_on(&mut connection) else { continue };
         let (status, body) = model.lock().unwrap().answer(&request);
         let head = format!(
             "HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
@@ -336,14 +353,26 @@ impl World {
         let settings = r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#;
         std::fs::write(rooms.path().join(".claude/settings.json"), settings).unwrap();
         for script in 0..SCRIPTS.len() {
-            std::fs::write(rooms.path().join(format!("{script}.txt")), text(script, 110_000)).unwrap();
+            std::fs::write(rooms.path().join(format!("{script}.txt")), text(script, 110_000))
+                .unwrap();
         }
         // A guess of three bytes a token, and a third of the window for a reply.
         let must_fit = supposed <= window && density >= 20 && report == Report::True;
         let model = Arc::new(Mutex::new(Model {
-            answers, summaries: Summary::Short, report, window, density, must_fit,
-            program: None, ids: 0, originals: HashMap::new(), faults: Vec::new(),
-            sent: 0, refused: 0, summed_up: 0,
+            answers,
+            summaries: Summary::Short,
+            report,
+            window,
+            density,
+            must_fit,
+            program: None,
+            ids: 0,
+            originals: HashMap::new(),
+            faults: Vec::new(),
+            sent: 0,
+            refused: 0,
+            summed_up: 0,
+            has_ended: false,
         }));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -395,8 +424,8 @@ impl World {
 }
 
 impl Drop for World {
-    /// A connection that asks nothing ends the model.
     fn drop(&mut self) {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).has_ended = true;
         drop(TcpStream::connect(self.address));
     }
 }
