@@ -60,8 +60,8 @@ const NOTICE: usize = 400;
 const SNIP_COLD: u64 = 50;
 const SNIP_WARM: u64 = 75;
 
-/// Percent that squeeze leaves full. What lies above is for guesses that were too low.
-const SQUEEZED: u64 = 95;
+/// Percent that squeeze leaves full, so that the next call does not need it again.
+const SQUEEZED: u64 = 80;
 
 /// The part of what is usable that a line of the user may take.
 const LINE: u64 = 4;
@@ -178,16 +178,13 @@ impl Context {
     }
 
     /// Tokens of a request with this history: the last reported usage, and a length estimate of
-    /// what has changed since. What was taken away counts for no more than it was measured with, nor
-    /// than we guess, and what is left for no more than it has bytes.
+    /// what is new since. Where something was taken away, what is left counts as it was measured.
     pub fn tokens(&self, history: &[Message]) -> u64 {
         let ((tokens, before), now) = (self.measured, estimate(history));
-        if now >= before {
-            return tokens + now - before;
+        match now.checked_sub(before) {
+            Some(new) => tokens + new,
+            None => tokens * (now + PREFIX) / (before + PREFIX),
         }
-        let freed = before - now;
-        let at_most = freed * tokens / (before + PREFIX);
-        tokens.saturating_sub(freed.min(at_most)).min((now + PREFIX) * BYTES_PER_TOKEN)
     }
 
     /// Whether a request with this history would be taken. Where not, it is not sent.
@@ -248,13 +245,17 @@ impl Context {
     }
 
     /// Where a request would not fit whatever was done: the longest of its parts become previews,
-    /// seen or not, and where that is not enough, no more than the names of their files.
+    /// and where that is not enough, no more than the names of their files; last of all what the
+    /// model has not seen.
     pub fn squeeze(&mut self, history: &mut [Message]) -> Option<String> {
+        if self.fits(history) || !self.is_on("disk") {
+            return None;
+        }
         let (before, mut shortened) = (self.tokens(history), 0);
-        let is_due = self.is_on("disk") && !self.fits(history);
-        for size in is_due.then_some([PREVIEW, 0]).into_iter().flatten() {
+        let (seen, all) = (last_reply(history), history.len());
+        for (end, size) in [(seen, PREVIEW), (seen, 0), (all, PREVIEW), (all, 0)] {
             while self.fill(history) > SQUEEZED
-                && longest_part(history).is_some_and(|part| self.shorten(part, size))
+                && longest_part(&mut history[..end]).is_some_and(|part| self.shorten(part, size))
             {
                 shortened += 1;
             }
@@ -386,9 +387,14 @@ fn longest_part(history: &mut [Message]) -> Option<&mut String> {
     parts.max_by_key(|part| part.len())
 }
 
+/// Where the model's last message stands. It has seen what comes before, and nothing else.
+fn last_reply(history: &[Message]) -> usize {
+    history.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0)
+}
+
 /// Message and block of every result that the model has seen, but for the newest three.
 fn old_results(history: &[Message]) -> Vec<(usize, usize)> {
-    let seen = history.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
+    let seen = last_reply(history);
     let mut found = Vec::new();
     for (at, message) in history.iter().enumerate() {
         let blocks = message.content.iter().enumerate();

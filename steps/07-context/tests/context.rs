@@ -153,21 +153,25 @@ fn a_preview_promises_no_bytes_that_its_file_lacks() {
 }
 
 #[test]
-fn what_does_not_fit_is_squeezed_the_longest_first_whether_it_was_seen_or_not() {
+fn what_does_not_fit_is_squeezed_the_longest_first_and_the_unseen_last() {
     let folder = tempfile::tempdir().unwrap();
     let mut context = context(folder.path());
-    let mut long = history(&[("read_file", &lines(2_000)), ("run_shell", &lines(2_500))]);
-    long.push(said(Role::User, "And now?"));
+    let pairs =
+        [("run_shell", lines(600)), ("read_file", lines(1_400)), ("run_shell", lines(2_500))];
+    let mut long = history(&pairs.each_ref().map(|(tool, text)| (*tool, text.as_str())));
     let before = long.clone();
     assert_eq!(context.squeeze(&mut long), None, "it fits");
-    believe(&mut context, &long, 20_001, true, START);
+    believe(&mut context, &long, 21_500, true, START);
     let report = context.squeeze(&mut long).unwrap();
-    assert!(context.fill(&long) <= SQUEEZED, "{} %", context.fill(&long));
     assert!(
-        report.starts_with("squeeze: 1 of the longest parts saved and made shorter · 20,001 → ")
+        report.starts_with("squeeze: 2 of the longest parts saved and made shorter · 21,500 → ")
     );
-    assert_eq!(fs::read_to_string(saved(result(&long[4]))).unwrap(), lines(2_500));
-    assert_eq!((&long[..4], &long[5..]), (&before[..4], &before[5..]));
+    assert!(context.fill(&long) <= SQUEEZED, "{} %", context.fill(&long));
+    assert_eq!(long[5..], before[5..]);
+    assert_eq!(fs::read_to_string(saved(result(&long[4]))).unwrap(), lines(1_400));
+    believe(&mut context, &long, 30_000, true, START);
+    context.squeeze(&mut long).unwrap();
+    assert_eq!(fs::read_to_string(saved(result(&long[6]))).unwrap(), lines(2_500));
 }
 
 #[test]
@@ -360,9 +364,14 @@ fn each_part_can_be_switched_off() {
     assert_eq!(context.plan(&history), None);
     assert_eq!(context.leave_out(&mut history), None);
     assert_eq!(context.squeeze(&mut history), None);
-    context.off = "idle, compaction".into();
-    believe(&mut context, &history, 19_999, false, START);
-    assert_eq!(context.tidy(&mut history, after(900)).len(), 2);
+    for (off, on) in
+        [("snip, idle", "budgets"), ("budgets,idle", "snip"), ("budgets, snip", "idle")]
+    {
+        context.off = off.into();
+        believe(&mut context, &history, 19_999, false, START);
+        let reports = context.tidy(&mut history.clone(), after(900));
+        assert!(reports.len() == 1 && reports[0].starts_with(on), "{reports:?}");
+    }
     assert!(context.admit(&history, &mut results).is_some());
 }
 

@@ -432,7 +432,7 @@ impl Drop for World {
 
 /// Some seconds' worth; `CASES=2000` for a long run.
 fn cases() -> ProptestConfig {
-    let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64);
+    let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24);
     let none = None;
     ProptestConfig { cases, max_shrink_iters: 40, failure_persistence: none, ..Default::default() }
 }
@@ -446,7 +446,7 @@ proptest! {
         shrinks in prop_oneof![3 => Just(100u64), 1 => 50..100u64],
         density in prop_oneof![1 => 12..20u64, 4 => 20..60u64],
         report in prop_oneof![6 => Just(Report::True), 1 => Just(Report::Nothing), 1 => Just(Report::One)],
-        answers in prop::collection::vec(answer(), 1..16),
+        answers in prop::collection::vec(answer(), 4..24),
         runs in prop::collection::vec(run(), 1..4),
     ) {
         let mut world = World::new(supposed, supposed * shrinks / 100, density, report, answers);

@@ -189,8 +189,11 @@ fn a_useless_summary_is_told_to_the_user_and_not_asked_for_with_each_call() {
 #[test]
 fn without_any_summary_the_work_goes_on_and_what_is_left_out_is_said() {
     let summary = "[[summary]]\nsay = \"Hm.\"\nstop = \"max_tokens\"\n".repeat(20);
-    let stage = Stage::with(&format!("{PARTS}{}{summary}", calls(45, 3_900)));
-    let mut program = stage.start(12_000, &[]);
+    // A call that no preview makes shorter.
+    let long = format!("3900 # {}", "all of the nights ".repeat(20));
+    let calls = calls(45, 3_900).replace("3900", &long);
+    let stage = Stage::with(&format!("{PARTS}{calls}{summary}"));
+    let mut program = stage.start(9_000, &[]);
     program.types("Count the nights");
     program.says("left out without a summary");
     program.says("All are counted.");
