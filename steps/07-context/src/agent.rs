@@ -94,7 +94,15 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let reply = self.reply(&mut calls).await?;
+            let mut reply = self.ask(&mut calls).await;
+            for _ in 0..TOO_LONG {
+                if let Err(error) = &reply
+                    && self.context.was_too_long(&self.session.messages, error)
+                {
+                    reply = self.ask(&mut calls).await;
+                }
+            }
+            let reply = reply?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
@@ -111,17 +119,6 @@ impl Agent {
             }
         }
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
-    }
-
-    /// The model's next reply. Where the API finds the request too long, it is made shorter.
-    async fn reply(&mut self, calls: &mut Calls) -> Result<Message> {
-        for _ in 0..TOO_LONG {
-            match self.ask(calls).await {
-                Err(error) if self.context.was_too_long(&self.session.messages, &error) => {}
-                asked => return asked,
-            }
-        }
-        self.ask(calls).await
     }
 
     /// Makes the history shorter, and has it summed up where that is not enough.
@@ -150,8 +147,8 @@ impl Agent {
     /// Asks the model for a summary, and puts it in the place of what it sums up.
     async fn sum_up(&mut self, plan: &Plan) -> Result<()> {
         let tokens = self.context.tokens(&self.session.messages);
-        let (full, usable) = (screen::count(tokens), screen::count(self.context.usable()));
-        screen::notes(&format!("compaction: {full} of {usable} tokens, a summary is due"));
+        let used = self.context.used(&self.session.messages);
+        screen::notes(&format!("compaction: {used}, a summary is due"));
         let reply = self.listen(&prompt::with_marks(&plan.request)?, &mut |_| {}).await;
         let reply = reply.context("there is no summary")?;
         if was_interrupted(&self.interrupts) {
@@ -180,11 +177,10 @@ impl Agent {
         if was_interrupted(&self.interrupts) {
             return Ok(Message { role: Role::Assistant, content: Vec::new() });
         }
-        let tokens = self.context.tokens(&self.session.messages);
-        let (tokens, usable) = (screen::count(tokens), screen::count(self.context.usable()));
         ensure!(
             self.context.fits(&self.session.messages),
-            "the conversation has {tokens} tokens, and {usable} can be used: /clear begins anew"
+            "the conversation takes {}, and nothing makes it shorter: /clear begins anew",
+            self.context.used(&self.session.messages)
         );
         let asked_at = lesson::now();
         let mut hand_out = |piece| match piece {

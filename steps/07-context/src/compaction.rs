@@ -76,8 +76,7 @@ impl Context {
         let cuts = (2..=self.cut(history)).rev().filter(|&at| !starts_with_result(history, at));
         let mut requests = cuts.map(|at| (at, request(&history[..at])));
         let (cut, request) = requests.find(|(_, request)| self.fits(request))?;
-        let left = self.tokens(&summed_up(history, cut, ""));
-        (left * 10 <= tokens * 9).then_some(Plan { request, cut })
+        self.frees(history, &summed_up(history, cut, "")).then_some(Plan { request, cut })
     }
 
     /// Where what stays begins: at the last call. Where that lies so far back that half a window
@@ -100,59 +99,55 @@ impl Context {
     ) -> Result<String> {
         ensure!(!has_call(reply), "the model called a tool instead");
         ensure!(!reply.text().trim().is_empty(), "the model wrote nothing");
-        ensure!(plan.cut <= history.len(), "it was asked for another history");
-        let (before, kept) = (self.tokens(history), first_of_user(history).len());
         let shorter = summed_up(history, plan.cut, reply.text().trim());
-        let after = self.tokens(&shorter);
-        ensure!(after * 10 <= before * 9, "it would free less than a tenth");
-        self.replace(history, shorter);
-        let did = format!("compaction: {} messages became a summary", plan.cut - kept);
-        Ok(report(&did, before, after))
+        ensure!(self.frees(history, &shorter), "it would free less than a tenth");
+        Ok(self.replace(history, shorter, "became a summary"))
     }
 
     /// Where a request still would not fit: lets go, without a summary, of all that lies between the
-    /// first message and the last call, or else of the last call too. Nothing where that is no help.
+    /// first message and the last call, or else of that call, too. Nothing where that is no help.
     pub fn leave_out(&mut self, history: &mut Vec<Message>) -> Option<String> {
         if self.fits(history) || !self.is_on("compaction") {
             return None;
         }
-        let (before, end) = (self.tokens(history), history.len());
-        let old = history.first().and_then(|first| first.content.iter().find_map(summary_in));
-        let old = old.unwrap_or_default().replace(LEFT_OUT, "");
-        // What ends in results holds nothing that the user has said since the last call.
-        let is_last = starts_with_result(history, end.saturating_sub(1));
-        let cuts = [self.cut(history), if is_last { end } else { 0 }].map(|cut| (cut, &*old));
-        let all = cuts.into_iter().chain(cuts.map(|(cut, _)| (cut, "")));
-        let mut shorter = all.filter(|(cut, _)| *cut > 1).map(|(cut, old)| {
-            summed_up(history, cut, format!("{}\n\n{LEFT_OUT}", old.trim()).trim())
-        });
+        let old =
+            first_of_user(history).and_then(|first| first.content.iter().find_map(summary_in));
+        let old = format!("{}\n\n{LEFT_OUT}", old.unwrap_or_default().replace(LEFT_OUT, "").trim());
+        let last = history.len().saturating_sub(1);
+        // What the user has said last stays.
+        let end = if starts_with_result(history, last) { last + 1 } else { last };
+        let cuts = [(self.cut(history), old.as_str()), (end, LEFT_OUT)];
+        let cuts = cuts.into_iter().filter(|(cut, _)| *cut > 1);
+        let mut shorter = cuts.map(|(cut, text)| summed_up(history, cut, text));
         let shorter = shorter.find(|shorter| self.fits(shorter))?;
-        let gone = end + 1 - shorter.len() - first_of_user(history).len();
-        self.replace(history, shorter);
-        let did = format!("compaction: {gone} messages left out without a summary");
-        Some(report(&did, before, self.tokens(history)))
+        Some(self.replace(history, shorter, "left out without a summary"))
     }
 
-    fn replace(&mut self, history: &mut Vec<Message>, shorter: Vec<Message>) {
-        let tokens = self.tokens(&shorter);
-        *history = shorter;
-        self.settle(history, tokens);
+    /// Whether it frees a tenth.
+    fn frees(&self, history: &[Message], shorter: &[Message]) -> bool {
+        self.tokens(shorter) * 10 <= self.tokens(history) * 9
+    }
+
+    fn replace(&mut self, history: &mut Vec<Message>, new: Vec<Message>, what: &str) -> String {
+        let (before, after) = (self.tokens(history), self.tokens(&new));
+        let gone = history.len() + 1 - new.len() - first_of_user(history).iter().count();
+        *history = new;
+        self.settle(history, after);
         self.in_vain = 0;
+        report(&format!("compaction: {gone} messages {what}"), before, after)
     }
 }
 
-/// The user's first message. A session that has lost its beginning has none.
-fn first_of_user(history: &[Message]) -> &[Message] {
-    let is_there = history.first().is_some_and(|first| first.role == Role::User);
-    &history[..usize::from(is_there)]
+/// A session that has lost its beginning has none.
+fn first_of_user(history: &[Message]) -> Option<&Message> {
+    history.first().filter(|first| first.role == Role::User)
 }
 
 /// The user's first message, with this summary in the place of an earlier one, and what stays.
 fn summed_up(history: &[Message], cut: usize, summary: &str) -> Vec<Message> {
-    let first = first_of_user(history).iter();
-    let mut content: Vec<Block> = first.flat_map(|first| first.content.clone()).collect();
+    let mut content = first_of_user(history).map_or(Vec::new(), |first| first.content.clone());
     content.retain(|block| summary_in(block).is_none());
-    content.push(Block::Text { text: format!("{OPENING}\n\n{summary}") });
+    content.push(Block::Text { text: format!("{OPENING}\n\n{}", summary.trim()) });
     [&[Message { role: Role::User, content }], &history[cut..]].concat()
 }
 

@@ -8,7 +8,7 @@
 //!   it leaves the cache, so while the cache is warm, snip waits;
 //! - idle: after five minutes without a call the cache is gone anyway: snip now, at any fill;
 //! - compaction, a summary that the model writes, stands in `compaction.rs`;
-//! - squeeze, the last resort: of what still does not fit, the longest parts go to disk as well.
+//! - squeeze, the last resort: where all this is not enough, the longest results go to disk, too.
 //!
 //! Up to there no result is touched that the model has not seen yet (all that follows its last
 //! message), nor one of the newest three. No message is added or taken away here, so each call
@@ -22,6 +22,7 @@
 //! only what is new since then is estimated, by its length. And nobody empties the folder of saved
 //! results: a session that is resumed may still name them.
 
+use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -53,7 +54,7 @@ const LARGEST: u64 = 1 << 32;
 /// Bytes of a preview. Less than any result may have: a preview is never shortened again.
 const PREVIEW: usize = 2_000;
 
-/// Bytes that the line between a preview's head and tail may take, the path included.
+/// Bytes that the line between a preview's head and tail may take, the folder's name aside.
 const NOTICE: usize = 400;
 
 /// Percent at which snip begins with a cold cache, and at which it waits no longer for a warm one.
@@ -136,14 +137,12 @@ impl Context {
 
     /// How every conversation begins must leave half of what is usable to the work.
     pub fn can_hold(&self, beginning: Message) -> Result<()> {
-        let (window, tokens) = (count(self.window), self.tokens(&[beginning]));
+        let (window, used) = (count(self.window), self.used(&[beginning.clone()]));
         ensure!(
-            tokens * 2 <= self.usable(),
+            self.fill(&[beginning]) <= 50,
             "a window of {window} tokens is too small: system prompt, tools and the project's \
-             instructions take about {} of the {} that can be used, and may take half\n\
-             set LOOPWRIGHT_WINDOW to more, or make the instructions shorter",
-            count(tokens),
-            count(self.usable())
+             instructions take about {used}, and may take half of them\n\
+             set LOOPWRIGHT_WINDOW to more, or make the instructions shorter"
         );
         Ok(())
     }
@@ -152,12 +151,11 @@ impl Context {
     pub fn can_take(&self, line: &str) -> Result<()> {
         let most = self.usable() / LINE * BYTES_PER_TOKEN;
         let bytes = Value::from(line).to_string().len() as u64;
+        let (long, most_long) = (count(bytes), count(most));
         ensure!(
             bytes <= most,
-            "this line takes {} bytes, and one may take {} here\n\
-             put it into a file and name the file: it can be read part by part",
-            count(bytes),
-            count(most)
+            "this line takes {long} bytes, and one may take {most_long} here\n\
+             put it into a file and name the file: it can be read part by part"
         );
         Ok(())
     }
@@ -190,6 +188,11 @@ impl Context {
     /// Whether a request with this history would be taken. Where not, it is not sent.
     pub fn fits(&self, history: &[Message]) -> bool {
         self.tokens(history) <= self.usable()
+    }
+
+    /// For the user: `13,023 of 13,334 tokens`.
+    pub fn used(&self, history: &[Message]) -> String {
+        format!("{} of {} tokens", count(self.tokens(history)), count(self.usable()))
     }
 
     /// Percent of what is usable.
@@ -244,9 +247,9 @@ impl Context {
         [budgets, full, idle].into_iter().flatten().collect()
     }
 
-    /// Where a request would not fit whatever was done: the longest of its parts become previews,
-    /// and where that is not enough, no more than the names of their files; last of all what the
-    /// model has not seen.
+    /// Where a request would not fit whatever was done: the longest results become previews, and
+    /// where that is not enough, no more than the names of their files; last of all what the model
+    /// has not seen.
     pub fn squeeze(&mut self, history: &mut [Message]) -> Option<String> {
         if self.fits(history) || !self.is_on("disk") {
             return None;
@@ -255,18 +258,13 @@ impl Context {
         let (seen, all) = (last_reply(history), history.len());
         for (end, size) in [(seen, PREVIEW), (seen, 0), (all, PREVIEW), (all, 0)] {
             while self.fill(history) > SQUEEZED
-                && longest_part(&mut history[..end]).is_some_and(|part| self.shorten(part, size))
+                && longest_result(&mut history[..end]).is_some_and(|text| self.shorten(text, size))
             {
                 shortened += 1;
             }
         }
-        if shortened == 0 {
-            return None;
-        }
-        let after = self.tokens(history);
-        self.settle(history, after);
-        let did = format!("squeeze: {shortened} of the longest parts saved and made shorter");
-        Some(report(&did, before, after))
+        let did = format!("squeeze: {shortened} of the longest results saved and made shorter");
+        (shortened > 0).then(|| self.shorter(history, before, &did))
     }
 
     /// Bytes that a result may have at this fill.
@@ -289,26 +287,25 @@ impl Context {
     ) -> Option<String> {
         let (before, mut changed) = (self.tokens(history), 0);
         let old = if self.is_on(part) { old_results(history) } else { Vec::new() };
-        for (message, block) in old {
-            let (calls, results) = history.split_at_mut(message);
-            let block = &mut results[0].content[block];
-            let Block::ToolResult { tool_use_id, content, .. } = block else { continue };
-            let again = calls.last().is_some_and(|calls| can_be_had_again(calls, tool_use_id));
+        for (_, again, content) in old {
             changed += usize::from(change(self, again, content));
         }
-        if changed == 0 {
-            return None;
-        }
+        let did = format!("{part}: {changed} of the old results made shorter");
+        (changed > 0).then(|| self.shorter(history, before, &did))
+    }
+
+    /// The history has become shorter in place: what was done, for the screen.
+    fn shorter(&mut self, history: &[Message], before: u64, did: &str) -> String {
         let after = self.tokens(history);
         self.settle(history, after);
-        Some(report(&format!("{part}: {changed} of the old results made shorter"), before, after))
+        report(did, before, after)
     }
 
     /// Writes the text to disk, and only then puts a preview of so many bytes in its place. The
     /// file has what the preview leaves out; what a tool lost before stands in neither, and the tool
     /// says so. False where the preview would not be shorter.
     fn shorten(&self, text: &mut String, size: usize) -> bool {
-        if text.len() <= size + NOTICE {
+        if text.len() <= size + NOTICE + self.folder.as_os_str().len() {
             return false;
         }
         let place = match self.save(text) {
@@ -319,14 +316,10 @@ impl Context {
         let (head, between, tail) = (&text[..head], tail - head, &text[tail..]);
         let (first, lines) = (head.lines().count(), text.lines().count());
         let last = lines + 1 - tail.lines().count();
-        let preview = format!(
+        *text = format!(
             "{head}\n[{between} bytes left out in lines {first} to {last}; {place}]\n{tail}"
         );
-        let is_shorter = preview.len() < text.len();
-        if is_shorter {
-            *text = preview;
-        }
-        is_shorter
+        true
     }
 
     /// The file is named after its content, so that none is written over by another.
@@ -367,24 +360,13 @@ fn first_number(text: &str) -> Option<u64> {
     numbers.find(|digits| !digits.is_empty())?.parse().ok()
 }
 
-/// The longest text of a result, a call, or the model's own words.
-fn longest_part(history: &mut [Message]) -> Option<&mut String> {
-    let parts = history.iter_mut().flat_map(|message| {
-        let is_model = message.role == Role::Assistant;
-        message.content.iter_mut().flat_map(move |block| match block {
-            Block::ToolResult { content, .. } => vec![content],
-            Block::Text { text } if is_model => vec![text],
-            Block::ToolUse { input: Value::Object(input), .. } => {
-                let texts = input.values_mut().filter_map(|value| match value {
-                    Value::String(text) => Some(text),
-                    _ => None,
-                });
-                texts.collect()
-            }
-            _ => Vec::new(),
-        })
+fn longest_result(history: &mut [Message]) -> Option<&mut String> {
+    let blocks = history.iter_mut().flat_map(|message| &mut message.content);
+    let results = blocks.filter_map(|block| match block {
+        Block::ToolResult { content, .. } => Some(content),
+        _ => None,
     });
-    parts.max_by_key(|part| part.len())
+    results.max_by_key(|content| content.len())
 }
 
 /// Where the model's last message stands. It has seen what comes before, and nothing else.
@@ -392,25 +374,27 @@ fn last_reply(history: &[Message]) -> usize {
     history.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0)
 }
 
-/// Message and block of every result that the model has seen, but for the newest three.
-fn old_results(history: &[Message]) -> Vec<(usize, usize)> {
+/// Every result that the model has seen, but for the newest three: its message, whether its call
+/// would bring it back, and its text.
+fn old_results(history: &mut [Message]) -> Vec<(usize, bool, &mut String)> {
     let seen = last_reply(history);
-    let mut found = Vec::new();
-    for (at, message) in history.iter().enumerate() {
-        let blocks = message.content.iter().enumerate();
-        let results = blocks.filter(|(_, block)| matches!(block, Block::ToolResult { .. }));
-        found.extend(results.map(|(block, _)| (at, block)));
+    let (mut reads, mut found) = (HashSet::new(), Vec::new());
+    for (at, message) in history.iter_mut().enumerate() {
+        for block in &mut message.content {
+            match block {
+                Block::ToolUse { id, name, .. } if CAN_BE_HAD_AGAIN.contains(&&**name) => {
+                    reads.insert(id.clone());
+                }
+                Block::ToolResult { tool_use_id, content, .. } => {
+                    found.push((at, reads.contains(tool_use_id), content));
+                }
+                _ => {}
+            }
+        }
     }
     found.truncate(found.len().saturating_sub(NEWEST));
-    found.retain(|(at, _)| *at < seen);
+    found.retain(|(at, ..)| *at < seen);
     found
-}
-
-fn can_be_had_again(calls: &Message, of: &str) -> bool {
-    calls.content.iter().any(|block| {
-        matches!(block, Block::ToolUse { id, name, .. }
-            if id == of && CAN_BE_HAD_AGAIN.contains(&name.as_str()))
-    })
 }
 
 /// Puts a placeholder in the place of a result that its call, which stands before it, would bring

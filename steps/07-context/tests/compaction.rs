@@ -276,13 +276,3 @@ fn where_the_summarisers_request_would_not_fit_the_beginning_is_summed_up_first(
     assert!(history.ends_with(&tail));
     assert!(context.fits(&history));
 }
-
-#[test]
-fn a_plan_for_another_history_changes_nothing() {
-    let long = history(6);
-    let mut context = full(&long);
-    let plan = context.plan(&long).unwrap();
-    let mut short = history(1);
-    assert!(context.compact(&mut short, &plan, &summary(SUMMARY)).is_err());
-    assert_eq!(short, history(1));
-}

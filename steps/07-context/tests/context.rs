@@ -164,7 +164,7 @@ fn what_does_not_fit_is_squeezed_the_longest_first_and_the_unseen_last() {
     believe(&mut context, &long, 21_500, true, START);
     let report = context.squeeze(&mut long).unwrap();
     assert!(
-        report.starts_with("squeeze: 2 of the longest parts saved and made shorter · 21,500 → ")
+        report.starts_with("squeeze: 2 of the longest results saved and made shorter · 21,500 → ")
     );
     assert!(context.fill(&long) <= SQUEEZED, "{} %", context.fill(&long));
     assert_eq!(long[5..], before[5..]);
@@ -182,13 +182,12 @@ fn what_is_squeezed_hard_is_a_name_of_a_file_that_leads_to_the_whole() {
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     for at in 0..40 {
         let id = format!("t{at}");
-        let input = json!({"path": "a", "content": "灯".repeat(800), "limit": 7});
-        calls.push(Block::ToolUse { id: id.clone(), name: "write_file".into(), input });
+        let input = json!({"path": "a", "limit": 7});
+        calls.push(Block::ToolUse { id: id.clone(), name: "read_file".into(), input });
         results.push(answer(&id, &format!("{at} {}", lines(200))));
     }
     full.push(Message { role: Role::Assistant, content: calls });
     full.push(Message { role: Role::User, content: results });
-    full[1].content.push(Block::Text { text: "so ".repeat(5_000) });
     context.squeeze(&mut full).unwrap();
     assert!(context.fits(&full), "{} %", context.fill(&full));
     for (at, block) in full[2].content.iter().enumerate() {
@@ -221,7 +220,7 @@ fn a_window_that_the_beginning_half_fills_is_refused() {
     };
     assert_eq!(refusal(7_700, 0), None);
     let wanted = "a window of 7,000 tokens is too small: system prompt, tools and the project's \
-                  instructions take about 2,519 of the 4,667 that can be used, and may take half\n\
+                  instructions take about 2,519 of 4,667 tokens, and may take half of them\n\
                   set LOOPWRIGHT_WINDOW to more, or make the instructions shorter";
     assert_eq!(refusal(7_000, 0).as_deref(), Some(wanted));
     assert_eq!(refusal(200_000, 40_000), None);

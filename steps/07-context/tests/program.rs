@@ -138,7 +138,7 @@ fn a_first_result_that_is_denser_than_was_guessed_becomes_a_preview_and_the_work
     let stage = Stage::with(&format!("{model}{}", calls(1, 29_000)));
     let mut program = stage.start(200_000, &[]);
     program.types("Count the nights");
-    program.says("squeeze: 1 of the longest parts saved and made shorter");
+    program.says("squeeze: 1 of the longest results saved and made shorter");
     program.says("All are counted.");
     assert!(program.ends(), "{}", program.said);
     let statuses: Vec<u16> = stage.model.journal().iter().map(|exchange| exchange.status).collect();
