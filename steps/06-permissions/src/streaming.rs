@@ -110,9 +110,7 @@ impl Assembly {
     pub fn into_reply(self) -> Reply {
         let counts = |growing: &Growing| growing.has_ended || growing.block["type"] == "text";
         let blocks = self.blocks.into_values().filter(counts);
-        let mut content: Vec<Block> = blocks.filter_map(|growing| growing.as_block()).collect();
-        // The API refuses an empty text when it is sent back, but some models produce one.
-        content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
+        let content = blocks.filter_map(|growing| growing.as_block()).collect();
         Reply { content, stop_reason: self.stop_reason, usage: self.usage }
     }
 }

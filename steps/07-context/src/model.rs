@@ -178,17 +178,23 @@ fn dice() -> u8 {
 }
 
 /// The reply as a message, or why the loop cannot go on with it.
-pub fn usable(reply: Reply) -> Result<Message> {
+pub fn usable(mut reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
     if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded" | "refusal") {
         bail!("the model's reply broke off ({reason}), and a call in it may be torn: ask for less");
     }
+    // The API refuses an empty text when it is sent back, but some models produce one.
+    reply.content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
     let is_whole = |block: &Block| matches!(block, Block::Text { .. } | Block::ToolUse { .. });
     let is_torn = |block: &Block| matches!(block, Block::Other(it) if it["type"] == "tool_use");
     if !reply.content.iter().any(is_whole) || reply.content.iter().any(is_torn) {
         bail!("the model's reply is empty, no text and no whole call ({reason}): ask again");
     }
-    Ok(Message { role: Role::Assistant, content: reply.content })
+    let in_form = reply.content.into_iter().filter_map(|block| block.in_form(Role::Assistant));
+    let mut content: Vec<Block> = in_form.collect();
+    // A text behind a call would part it from its result.
+    content.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
+    Ok(Message { role: Role::Assistant, content })
 }
 
 /// Type and message of an error body; the beginning of a body that has another form.
