@@ -38,7 +38,7 @@ pub enum Block {
         content: String,
         is_error: bool,
     },
-    /// A block of a kind we do not know, such as thinking. The API wants it back unchanged.
+    /// A block of a kind that we do not read, such as thinking. The API wants it back unchanged.
     #[serde(untagged)]
     Other(Value),
 }
@@ -54,15 +54,16 @@ impl Message {
 pub const UNREADABLE: &str = "unreadable_arguments";
 
 impl Block {
-    /// The block as a message of this role may hold it, if one may. A kind that we know would have
-    /// been read as such, if it had its form. The tool runner has an error for a name or an input
-    /// that makes no sense.
+    /// The block as a message of this role may hold it, if one may. Of the kinds that we do not read
+    /// only thoughts may, with what proves that they are the model's own. The tool runner has an
+    /// error for a name or an input that makes no sense.
     pub fn in_form(self, role: Role) -> Option<Self> {
+        let is = |it: &Value, [kind, key]: &[&str; 2]| it["type"] == *kind && it[key].is_string();
         match self {
             Self::Text { text } if text.trim().is_empty() => None,
             Self::ToolUse { .. } | Self::Other(_) if role == Role::User => None,
             Self::ToolResult { .. } if role == Role::Assistant => None,
-            Self::Other(it) if OURS.contains(&it["type"].as_str().unwrap_or("text")) => None,
+            Self::Other(it) if !THOUGHTS.iter().any(|thought| is(&it, thought)) => None,
             Self::ToolUse { id, name, input } => {
                 let input = if input.is_object() { input } else { json!({ UNREADABLE: input }) };
                 Some(Self::ToolUse { id: plain(&id), name: plain(&name), input })
@@ -72,8 +73,8 @@ impl Block {
     }
 }
 
-/// The kinds of blocks that we read.
-const OURS: [&str; 3] = ["text", "tool_use", "tool_result"];
+/// Kinds of thoughts, and the field that proves each.
+const THOUGHTS: [[&str; 2]; 2] = [["thinking", "signature"], ["redacted_thinking", "data"]];
 
 /// An id or a name in the letters that the API takes.
 pub fn plain(word: &str) -> String {

@@ -158,8 +158,8 @@ impl Model {
 /// A message that comes whole, from a server that knows no streams, as the events it would have been.
 async fn whole(response: Response) -> Result<Vec<Event>, Failure> {
     let body = response.text().await.map_err(broken)?;
-    let says = || format!("the model sent neither a stream nor a message: {}", gist(&body));
     let events = as_events(&serde_json::from_str(&body).unwrap_or_default());
+    let says = || format!("the model sent neither a stream nor a message: {}", gist(&body));
     events.ok_or_else(|| Failure::new(false, says()))
 }
 
@@ -179,10 +179,9 @@ async fn refusal(response: Response) -> Failure {
     let wait = retry_after(header("retry-after-ms"), header("retry-after"));
     let should_retry = header("x-should-retry").and_then(|value| value.parse().ok());
     let body = response.text().await.unwrap_or_default();
-    let mut says = format!("the model answered {status}: {}", gist(&body));
-    if let Some(wait) = wait.filter(|wait| *wait > LONGEST_WAIT) {
-        says += &format!("; it wants to be left alone for {} s: try then", wait.as_secs());
-    }
+    let too_long = wait.filter(|wait| *wait > LONGEST_WAIT).map(|wait| wait.as_secs());
+    let later = too_long.map(|seconds| format!("; it wants to be left alone for {seconds} s"));
+    let says = format!("the model answered {status}: {}{}", gist(&body), later.unwrap_or_default());
     Failure { says, passes: passes(status, should_retry), wait }
 }
 

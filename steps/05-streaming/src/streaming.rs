@@ -74,10 +74,9 @@ impl Assembly {
             "content_block_start" => {
                 let block = data["content_block"].clone();
                 block.as_object().ok_or_else(nonsense)?;
-                let text = text_in(&block);
                 let growing = Growing { block, arguments: String::new(), has_ended: false };
                 self.blocks.push((data["index"].as_u64().ok_or_else(nonsense)?, growing));
-                text.map(Piece::Text)
+                text_in(&data["content_block"]).map(Piece::Text)
             }
             "content_block_delta" => {
                 let growing = self.growing(&data).ok_or_else(nonsense)?;
@@ -111,11 +110,9 @@ impl Assembly {
     /// The reply as far as it came. Of blocks that have not ended, a text is in it, since it was
     /// shown, and a call if the reply has ended: some servers do not say the end of a block.
     pub fn into_reply(self) -> Reply {
-        let open = if self.is_whole { "tool_use" } else { "text" };
-        let is_in = |Growing { block, has_ended, .. }: &Growing| {
-            *has_ended || block["type"] == "text" || block["type"] == open
-        };
-        let blocks = self.blocks.iter().map(|(_, growing)| growing).filter(|it| is_in(it));
+        let open = [json!("text"), json!(if self.is_whole { "tool_use" } else { "text" })];
+        let is_in = |it: &&Growing| it.has_ended || open.contains(&it.block["type"]);
+        let blocks = self.blocks.iter().map(|(_, growing)| growing).filter(is_in);
         let content = blocks.filter_map(Growing::as_block).collect();
         Reply { content, stop_reason: self.stop_reason, usage: self.usage }
     }
@@ -207,10 +204,8 @@ pub fn as_events(message: &Value) -> Option<Vec<Event>> {
         let start = json!({ "index": index, "content_block": block });
         [("content_block_start", start), ("content_block_stop", json!({ "index": index }))]
     });
-    let ends = [
-        ("message_delta", json!({ "delta": message, "usage": message["usage"] })),
-        ("message_stop", json!({})),
-    ];
+    let end = json!({ "delta": message, "usage": message["usage"] });
+    let ends = [("message_delta", end), ("message_stop", json!({}))];
     let event = |(name, data): (&str, Value)| Event { name: name.into(), data: data.to_string() };
     Some(blocks.chain(ends).map(event).collect())
 }

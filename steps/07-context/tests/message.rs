@@ -60,8 +60,13 @@ fn what_may_not_stand_in_a_message_is_left_out() {
     let empty = Block::Text { text: " \n".to_string() };
     for role in [Role::User, Role::Assistant] {
         assert_eq!(empty.clone().in_form(role), None);
-        for torn in [json!({ "type": "text" }), json!({ "type": "tool_use", "id": "a" }), json!(5)]
-        {
+        for torn in [
+            json!({ "type": "text" }),
+            json!({ "type": "tool_use", "id": "a" }),
+            json!({ "type": "thinking", "thinking": "unsigned" }),
+            json!({ "type": " text", "text": "a" }),
+            json!(5),
+        ] {
             assert_eq!(Block::Other(torn).in_form(role), None);
         }
     }
