@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::message::{Block, Message, Role};
-use crate::sse::EventReader;
-use crate::streaming::{Assembly, Failure, Piece, passes, retry_after, wait_before_retry};
+use crate::sse::{Event, EventReader};
+use crate::streaming::{Assembly, Failure, LONGEST_WAIT, Piece};
+use crate::streaming::{as_events, passes, retry_after, wait_before_retry};
 use crate::tools::Tool;
 
 /// The longest reply we accept, in tokens. The API wants a figure. Where it is too small, a long
@@ -134,19 +135,32 @@ impl Model {
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        if kind.is_some_and(|kind| kind.starts_with("application/json")) {
+            for event in whole(response).await? {
+                reply.take(&event)?.into_iter().for_each(&mut *hand_out);
+            }
+            return Ok(());
+        }
         let mut events = EventReader::default();
         while !reply.is_whole {
             let bytes = response.chunk().await.map_err(broken)?;
             let bytes = bytes.ok_or_else(|| Failure::new(true, "the model broke off"))?;
             let events = events.feed(&bytes);
             for event in events.map_err(|error| Failure::new(false, error.to_string()))? {
-                if let Some(piece) = reply.take(&event)? {
-                    hand_out(piece);
-                }
+                reply.take(&event)?.into_iter().for_each(&mut *hand_out);
             }
         }
         Ok(())
     }
+}
+
+/// A message that comes whole, from a server that knows no streams, as the events it would have been.
+async fn whole(response: Response) -> Result<Vec<Event>, Failure> {
+    let body = response.text().await.map_err(broken)?;
+    let events = as_events(&serde_json::from_str(&body).unwrap_or_default());
+    let says = || format!("the model sent neither a stream nor a message: {}", gist(&body));
+    events.ok_or_else(|| Failure::new(false, says()))
 }
 
 /// Gives a connection up when no byte comes for so long, and not when all of it takes longer.
@@ -165,7 +179,9 @@ async fn refusal(response: Response) -> Failure {
     let wait = retry_after(header("retry-after-ms"), header("retry-after"));
     let should_retry = header("x-should-retry").and_then(|value| value.parse().ok());
     let body = response.text().await.unwrap_or_default();
-    let says = format!("the model answered {status}: {}", gist(&body));
+    let too_long = wait.filter(|wait| *wait > LONGEST_WAIT).map(|wait| wait.as_secs());
+    let later = too_long.map(|seconds| format!("; it wants to be left alone for {seconds} s"));
+    let says = format!("the model answered {status}: {}{}", gist(&body), later.unwrap_or_default());
     Failure { says, passes: passes(status, should_retry), wait }
 }
 

@@ -5,9 +5,10 @@
 //! process that is killed loses nothing that the model has seen. (When the machine itself dies, the
 //! last lines may be lost: waiting for the disk at each message is left out on purpose.)
 //!
-//! Reading back trusts nothing. A line that is torn or makes no sense is left out and said, and
-//! what is then missing around it is mended in memory: the API refuses a history in which a call
-//! has no result. The file keeps what really happened.
+//! Reading back trusts nothing. A line that is torn or makes no sense is left out and said. The API
+//! refuses a history in which a call has no result, or an id stands twice, and would refuse it in
+//! every request after that. So each request is made of the history as `mend` puts it right, whether
+//! a line is missing, a disk was full or a model erred. The file keeps what really happened.
 //!
 //! Left out on purpose: two processes in one session (each start makes a file of its own), deleting
 //! old sessions, and two projects whose paths differ in signs alone (`a/b`, `a-b`).
