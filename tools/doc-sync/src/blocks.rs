@@ -4,6 +4,7 @@ mod cut;
 pub mod diff;
 pub mod fence;
 mod file;
+mod frame;
 mod item;
 mod place;
 mod rest;

@@ -13,7 +13,7 @@ use syn::visit::{self, Visit};
 use syn::{Expr, ExprCall, ExprLit, ExprMethodCall, Lit};
 
 /// What all programs understand.
-const COMMON: [&str; 2] = ["help", "version"];
+const COMMON: [&str; 2] = ["--help", "--version"];
 /// Where the steps' switches are.
 const OF_STEPS: &str = "tools/lesson/src/switches.rs";
 
@@ -24,7 +24,7 @@ pub type Catalog = BTreeMap<String, Program>;
 pub struct Program {
     pub is_step: bool,
     pub subcommands: Vec<String>,
-    /// Without dashes.
+    /// With their dashes.
     pub switches: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ struct Finder(Program);
 impl<'a> Visit<'a> for Finder {
     fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
         if call.method == "long" {
-            self.0.switches.extend(call.args.first().and_then(text));
+            self.0.switches.extend(call.args.first().and_then(switch));
         }
         visit::visit_expr_method_call(self, call);
     }
@@ -92,12 +92,16 @@ impl<'a> Visit<'a> for Finder {
                 [.., "Command", "new"] => {
                     self.0.subcommands.extend(call.args.first().and_then(text));
                 }
-                [.., "flag"] => self.0.switches.extend(call.args.first().and_then(text)),
+                [.., "flag"] => self.0.switches.extend(call.args.first().and_then(switch)),
                 _ => {}
             }
         }
         visit::visit_expr_call(self, call);
     }
+}
+
+fn switch(value: &Expr) -> Option<String> {
+    text(value).map(|name| format!("--{name}"))
 }
 
 fn text(value: &Expr) -> Option<String> {

@@ -65,11 +65,8 @@ pub fn added(book: &Book, step: &Step) -> Result<Added> {
             let by_item = added_by_item(book, before, file, &source)?;
             lines.retain(|line| by_item.contains(line));
         }
-        let text = source.lines();
-        let (tests, frames) = (tests(&source), frames(&source));
-        lines.retain(|line| {
-            !text[*line].trim().is_empty() && !tests.contains(line) && !frames.contains(line)
-        });
+        let counted = counted(&source);
+        lines.retain(|line| counted.contains(line));
         all.insert(file.clone(), lines);
     }
     let manifest = added_to_manifest(before, step)?;
@@ -90,16 +87,21 @@ fn added_to_manifest(before: Option<&Step>, step: &Step) -> Result<BTreeSet<usiz
     Ok(added.filter(|line| !new[*line].trim().is_empty()).collect())
 }
 
+/// The lines that can be new: no blank ones, no tests, no frames.
+pub fn counted(source: &Source) -> BTreeSet<usize> {
+    let (tests, frames) = (tests(source), frames(source));
+    let full = source.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let full = full.map(|(at, _)| at);
+    full.filter(|at| !tests.contains(at) && !frames.contains(at)).collect()
+}
+
 /// The first and the last line of each `impl`, `trait` and `mod { }` that holds something: the line
 /// above a block says what it stands in.
 fn frames(source: &Source) -> BTreeSet<usize> {
     let lines = source.lines();
     let mut frames = BTreeSet::new();
-    for item in source.all() {
-        let Some(first) = item.inner.first() else { continue };
-        let begin =
-            item.lines.clone().find(|line| !lines[*line].trim_start().starts_with(['/', '#']));
-        frames.extend(begin.into_iter().flat_map(|begin| begin..first.lines.start));
+    for item in source.all().into_iter().filter(|item| !item.inner.is_empty()) {
+        frames.extend(item.header(&lines));
         frames.insert(item.lines.end - 1);
     }
     frames

@@ -22,7 +22,7 @@ use crate::generate::Block;
 use crate::markdown::Outline;
 use crate::sync;
 
-pub use coverage::Shares;
+pub use coverage::{Share, Shares};
 pub use rules::explain;
 
 /// What `check` found. As text: a line a fault, then how much of the steps the book shows.
@@ -98,13 +98,14 @@ pub fn check(book: &Book) -> Result<Report> {
     Ok(Report { faults, shares })
 }
 
-/// How much of each step its chapter shows.
+/// How much of each step its chapter shows. Only blocks of code count, and only they are made:
+/// a table of these shares may stand in a block itself.
 pub fn shares(book: &Book) -> Result<Shares> {
     let checked = |page| Checked {
         page,
         file: String::new(),
         outline: Outline::default(),
-        blocks: sync::blocks(page, book),
+        blocks: sync::blocks_of_code(page, book),
     };
     let pages: Vec<Checked> = book.pages.iter().map(checked).collect();
     Ok(coverage::measure(&pages, book)?.0)

@@ -11,7 +11,7 @@
 /// A page without such a comment has an empty one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Front {
-    /// How many lines it fills; 0 where there is none.
+    /// How many lines it fills, the closing one aside; 0 where there is none.
     pub lines: usize,
     pub step: Option<usize>,
     /// How long a reader takes, with the exercises.
@@ -106,7 +106,7 @@ mod tests {
             item: "Model::ask".into(),
             reason: "a table: long".into(),
         };
-        let front = Front { lines: 5, step: Some(3), minutes: Some(35), left_out: vec![left_out] };
+        let front = Front { lines: 4, step: Some(3), minutes: Some(35), left_out: vec![left_out] };
         assert_eq!(Front::read(text), (front, Vec::new()));
     }
 

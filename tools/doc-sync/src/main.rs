@@ -50,12 +50,19 @@ fn run(matches: &ArgMatches) -> Result<bool> {
             print!("{report}");
             Ok(report.is_clean())
         }
-        _ => {
-            let table = stats::count(&root)?;
-            print!("{table}");
-            Ok(table.faults().is_empty())
-        }
+        Some(("stats", args)) => count(&root, folder(args)),
+        _ => Ok(true), // clap has printed the help.
     }
+}
+
+/// The steps' figures, with what their chapters show where there is a book.
+fn count(root: &Path, folder: &Path) -> Result<bool> {
+    let mut table = stats::count(root)?;
+    if root.join(folder).join("book.toml").is_file() {
+        table.add_shares(&check::shares(&Book::load(root, folder, Runs::Stored)?)?);
+    }
+    print!("{table}");
+    Ok(table.faults().is_empty())
 }
 
 fn folder(args: &ArgMatches) -> &Path {

@@ -4,11 +4,13 @@
 //! of the book is made from the stored run where the hash is the same. Where it is not, `check`
 //! says so and `sync` runs it again; `check --fresh` runs everything again and compares.
 
+mod figures;
 mod hash;
 mod lock;
 mod same;
 mod show;
 mod what;
+mod wire;
 mod workshop;
 
 use std::collections::BTreeSet;
@@ -19,11 +21,11 @@ use anyhow::{Context, Result, bail};
 use lesson::workshop::mutations::{self, Mutation};
 use similar::TextDiff;
 
-use crate::blocks::At;
+use crate::blocks::{At, fence};
 use crate::book::{Book, Runs};
 use crate::exercises;
 use crate::near;
-use crate::origin::Part;
+use crate::origin::{Half, Part};
 use crate::repo::{self, Step};
 use crate::sources;
 use hash::Hashes;
@@ -77,6 +79,17 @@ pub fn without(at: &At, claim: &str, part: &Part) -> Result<String> {
     Ok(format!("{}\n{run}", show::change(at, &mutation)?))
 }
 
+/// A part of what the step's own scene says on the wire.
+pub fn wire(step: usize, half: Half, number: usize, path: &str, book: &Book) -> Result<String> {
+    let path = path.to_string();
+    let json = transcript(&What::Wire { step, half, number, path: path.clone() }, book)?;
+    let place = match half {
+        Half::Request => format!("*request {number}, `{path}`*"),
+        Half::Reply => format!("*the reply to request {number}, `{path}`*"),
+    };
+    Ok(format!("{place}\n\n{}", fence("json", json.trim_end())))
+}
+
 /// The mutation of the step that has this claim.
 fn mutation(step: &Step, claim: &str) -> Result<Mutation> {
     let all = mutations::read(&step.folder)?;
@@ -110,9 +123,11 @@ pub fn transcript(what: &What, book: &Book) -> Result<String> {
     match (stored, book.runs) {
         (Some(stored), Runs::Stored) if is_true => Ok(stored),
         (Some(_), Runs::Stored) => bail!(
-            "the run is stale: what it depends on has changed since; `doc-sync sync` makes it again"
+            "the run is stale: what it depends on has changed since; `cargo run -p doc-sync -- sync` makes it again"
         ),
-        (None, Runs::Stored) => bail!("the run was not made yet; `doc-sync sync` makes it"),
+        (None, Runs::Stored) => {
+            bail!("the run was not made yet; `cargo run -p doc-sync -- sync` makes it")
+        }
         (Some(stored), Runs::Renewed) if is_true => Ok(stored),
         (Some(stored), Runs::Fresh) if !is_first => Ok(stored),
         (stored, Runs::Fresh) => {
@@ -173,9 +188,12 @@ fn make(what: &What, book: &Book, state: &mut State) -> Result<String> {
             let played = workshop.mutated(*step, &change)?;
             noticed(played, claim)
         }
+        What::Wire { step, half, number, path } => {
+            wire::part(&workshop.trace(*step)?, half.name(), *number, path)
+        }
         What::Exercise { name, solved } => exercise(name, *solved, book, workshop),
         What::Matrix => workshop.matrix(),
-        What::Figures { .. } => bail!("not yet"),
+        What::Figures { step } => workshop.figures(*step),
     }
 }
 
@@ -237,4 +255,119 @@ pub fn remove_unused(book: &Book) -> Result<()> {
         write(&runs_folder(book).join(LOCK), &lock.text())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A repository with one step and an empty book.
+    fn repository() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("steps/00-loop/src/main.rs", "fn main() {}\n"),
+            ("steps/00-loop/Cargo.toml", "[package]\nname = \"step00\"\n"),
+            ("steps/00-loop/scene.toml", "title = \"x\"\n"),
+            ("steps/00-loop/mutations.toml", MUTATIONS),
+            ("book/book.toml", "[book]\n"),
+            ("book/src/00-loop.md", "# The loop\n"),
+        ] {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    const MUTATIONS: &str = "[[mutation]]\nclaim = \"it ends\"\nfile = \"src/main.rs\"\n\
+                             find = \"{}\"\nreplace = \"{ loop {} }\"\nnoticed_by = \"scene\"\n";
+
+    fn book(root: &tempfile::TempDir) -> Book {
+        Book::load(root.path(), Path::new("book"), Runs::Stored).unwrap()
+    }
+
+    const RUN: What = What::Step { step: 0, words: Vec::new() };
+
+    /// Stores a run as if it had been made now.
+    fn store(root: &tempfile::TempDir, what: &What, text: &str) {
+        let book = book(root);
+        let hash = what.hash(&book, &mut Hashes::default()).unwrap();
+        let path = runs_folder(&book).join(LOCK);
+        let mut lock = Lock::read(&path).unwrap();
+        lock.hashes.insert(what.file(), hash);
+        write(&path, &lock.text()).unwrap();
+        write(&runs_folder(&book).join(what.file()), text).unwrap();
+    }
+
+    fn told(root: &tempfile::TempDir, what: &What) -> String {
+        transcript(what, &book(root)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_stored_run_is_true_until_what_it_depends_on_changes() {
+        let root = repository();
+        assert_eq!(
+            told(&root, &RUN),
+            "the run was not made yet; `cargo run -p doc-sync -- sync` makes it"
+        );
+        store(&root, &RUN, "it ran\n");
+        assert_eq!(transcript(&RUN, &book(&root)).unwrap(), "it ran\n");
+        let stale = "the run is stale: what it depends on has changed since; \
+                     `cargo run -p doc-sync -- sync` makes it again";
+        for path in ["steps/00-loop/src/main.rs", "steps/00-loop/scene.toml", "Cargo.lock"] {
+            store(&root, &RUN, "it ran\n");
+            fs::write(root.path().join(path), "// other\n").unwrap();
+            assert_eq!(told(&root, &RUN), stale, "{path}");
+        }
+        store(&root, &RUN, "it ran\n");
+        fs::create_dir(root.path().join("steps/00-loop/tests")).unwrap();
+        fs::write(root.path().join("steps/00-loop/tests/main.rs"), "// other\n").unwrap();
+        assert_eq!(transcript(&RUN, &book(&root)).unwrap(), "it ran\n", "no run looks at tests");
+    }
+
+    #[test]
+    fn a_run_without_a_line_depends_on_the_line() {
+        let root = repository();
+        let what = What::Without { step: 0, claim: "it ends".into() };
+        store(&root, &what, "it ran\n");
+        assert!(transcript(&what, &book(&root)).is_ok());
+        let other = MUTATIONS.replace("loop {}", "loop { }");
+        fs::write(root.path().join("steps/00-loop/mutations.toml"), other).unwrap();
+        assert!(told(&root, &what).starts_with("the run is stale"));
+        let unknown = What::Without { step: 0, claim: "it end".into() };
+        assert_eq!(
+            told(&root, &unknown),
+            "no mutation in steps/00-loop/mutations.toml has the claim “it end”; did you mean `it ends`?"
+        );
+    }
+
+    #[test]
+    fn a_run_that_no_block_shows_is_named() {
+        let root = repository();
+        store(&root, &RUN, "it ran\n");
+        let book = book(&root);
+        assert_eq!(unused(&book).unwrap(), ["step00.txt"]);
+        transcript(&RUN, &book).unwrap();
+        assert_eq!(unused(&book).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_real_model_and_a_trial_that_proves_nothing_are_refused() {
+        let root = repository();
+        let live = ["--live".to_string()];
+        let error = run(0, &live, &Part::default(), &book(&root)).unwrap_err().to_string();
+        assert_eq!(error, "a run of the book has no real model: take `--live` away");
+        let holds = Played { output: String::new(), holds: true };
+        let error = noticed(holds, "it ends").err().unwrap().to_string();
+        assert_eq!(
+            error,
+            "the scene holds without “it ends”: choose a mutation that the scene notices"
+        );
+        let error = step_of_exercise("two-edits").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the exercise two-edits does not say which step it is for: name it like 02-two-edits"
+        );
+    }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use similar::{ChangeTag, TextDiff};
 
+use crate::check::{Share, Shares};
 use crate::code::{self, Function};
 use crate::repo::{self, Step};
 
@@ -40,6 +41,8 @@ pub struct Row {
     /// Crates beside the common ones that the step before does not use.
     pub new_crates: Vec<String>,
     pub longest: Function,
+    /// Percent of the added lines that its chapter shows; none where there is no chapter.
+    pub shown: Option<usize>,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -50,7 +53,7 @@ pub struct Table {
 /// A step's code: file to code lines.
 type Sources = BTreeMap<String, Vec<String>>;
 
-/// Counts all steps.
+/// Counts all steps. What their chapters show is added by `add_shares`.
 pub fn count(root: &Path) -> Result<Table> {
     let mut table = Table::default();
     let mut before: Option<(Sources, Vec<String>)> = None;
@@ -69,6 +72,7 @@ pub fn count(root: &Path) -> Result<Table> {
             before: total(&old),
             new_crates: crates.iter().filter(|name| !old_crates.contains(name)).cloned().collect(),
             longest,
+            shown: None,
         });
         before = Some((sources, crates));
     }
@@ -149,6 +153,13 @@ fn not_moved(removed: &[String], added: &[String]) -> usize {
 }
 
 impl Table {
+    /// Takes up what the chapters show.
+    pub fn add_shares(&mut self, shares: &Shares) {
+        for row in &mut self.rows {
+            row.shown = shares.of(row.number).map(Share::percent);
+        }
+    }
+
     /// Every limit that is passed, in words.
     pub fn faults(&self) -> Vec<String> {
         self.rows.iter().flat_map(Row::faults).collect()
@@ -189,22 +200,24 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}new crates",
-            "step", "added", "removed", "rewritten", "total", "longest function"
+            "{:14}{:>6}{:>8}{:>10}{:>6}{:>6}  {:18}new crates",
+            "step", "added", "removed", "rewritten", "total", "shown", "longest function"
         )?;
         for row in &self.rows {
             let share = (row.rewritten * 100).checked_div(row.before).unwrap_or(0);
             let rewritten = format!("{} ({share}%)", row.rewritten);
-            let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 21);
+            let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 17);
+            let shown = row.shown.map_or("-".into(), |percent| format!("{percent}%"));
             let line = format!(
-                "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}{}",
+                "{:14}{:>6}{:>8}{:>10}{:>6}{:>6}  {:18}{}",
                 cut(&row.name, 14),
                 row.added,
                 row.removed,
                 rewritten,
                 row.total,
+                shown,
                 longest,
-                cut(&row.new_crates.join(", "), 12)
+                cut(&row.new_crates.join(", "), 9)
             );
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -231,6 +244,7 @@ mod tests {
             before: 10_000,
             new_crates: vec!["a-crate-with-a-long-name".into()],
             longest: Function { name: "Agent::answer_every_call_of_a_reply".into(), lines: 40 },
+            shown: Some(100),
         };
         let shown = Table { rows: vec![row] }.to_string();
         let wide: Vec<&str> = shown
@@ -238,6 +252,6 @@ mod tests {
             .filter(|line| line.chars().count() > 80 && !line.starts_with("too much"))
             .collect();
         assert_eq!(wide, [""; 0]);
-        assert!(shown.contains("40 Agent::answer_eve…"), "{shown}");
+        assert!(shown.contains("40 Agent::answer…"), "{shown}");
     }
 }

@@ -11,9 +11,14 @@ use anyhow::{Context, Result};
 use crate::book::{Book, Page};
 use crate::fault::Fault;
 use crate::generate::{Block, generate};
+use crate::origin::Verb;
 use crate::regions::{self, Region};
 
 pub const END: &str = "<!-- doc-sync end -->";
+
+/// Why a page is not written.
+const TORN: &str = "a block written here would not be found again, since the HTML above it is \
+                    still open; close that first";
 
 /// What `sync` did.
 #[derive(Debug, Default, PartialEq)]
@@ -49,14 +54,17 @@ pub fn sync(book: &Book) -> Result<Report> {
             .iter()
             .map(|block| block.as_ref().ok().map(|block| block.markdown.as_str()))
             .collect();
-        let text = write(&page.text, &page.regions, &bodies);
+        let written = rewrite(&page.text, &page.regions, &bodies);
         let mut fault = |line, text| {
             report.faults.push(Fault { file: file.clone(), line, rule: "block", text });
         };
-        if let Some(line) = torn(page, &bodies, &text) {
-            fault(line, "this block would tear the page: close the HTML above it first".into());
-            continue;
-        }
+        let text = match written {
+            Ok(text) => text,
+            Err(line) => {
+                fault(line, TORN.into());
+                continue;
+            }
+        };
         // The lines to name are those of the page as it is written now.
         let (regions, faults) = regions::find(&text);
         faults.into_iter().for_each(|(line, text)| fault(line, text));
@@ -83,8 +91,23 @@ pub fn blocks(page: &Page, book: &Book) -> Vec<Result<Block, String>> {
     page.regions.iter().map(block).collect()
 }
 
-/// The page with the bodies put into its regions; `None` leaves a region as it is.
-pub fn write(text: &str, regions: &[Region], bodies: &[Option<&str>]) -> String {
+/// The same for blocks of the steps' code alone. The others show no line of a step.
+pub fn blocks_of_code(page: &Page, book: &Book) -> Vec<Result<Block, String>> {
+    let origins = page.regions.iter().filter_map(|region| region.origin.as_ref().ok());
+    let of_code = origins.filter(|origin| {
+        matches!(
+            origin.verb,
+            Verb::Item { .. } | Verb::File { .. } | Verb::Diff { .. } | Verb::Rest
+        )
+    });
+    of_code
+        .map(|origin| generate(origin, page, book).map_err(|error| format!("{error:#}")))
+        .collect()
+}
+
+/// The page with the bodies put into its regions; `None` leaves a region as it is. The error is the
+/// line of a block that would not be found again in what would be written.
+pub fn rewrite(text: &str, regions: &[Region], bodies: &[Option<&str>]) -> Result<String, usize> {
     let mut written = String::with_capacity(text.len());
     let mut copied = 0;
     for (region, body) in regions.iter().zip(bodies) {
@@ -103,7 +126,22 @@ pub fn write(text: &str, regions: &[Region], bodies: &[Option<&str>]) -> String 
         copied = region.body.end;
     }
     written.push_str(&text[copied..]);
-    written
+    let (found, _) = regions::find(&written);
+    for (at, (region, body)) in regions.iter().zip(bodies).enumerate() {
+        let (body, has_end) = match body.filter(|_| !region.is_torn) {
+            Some(body) => (framed(body, ending(text, region)), true),
+            None => (text[region.body.clone()].to_string(), region.has_end),
+        };
+        let stands = found.get(at).is_some_and(|found| {
+            found.origin == region.origin
+                && found.has_end == has_end
+                && written[found.body.clone()] == body
+        });
+        if !stands || found.len() != regions.len() {
+            return Err(region.line);
+        }
+    }
+    Ok(written)
 }
 
 /// What stands between the opening's line and the end's: the block with an empty line on either
@@ -125,21 +163,4 @@ pub fn ending(text: &str, region: &Region) -> &'static str {
 
 fn first_line(text: &str) -> &str {
     text.split_inclusive('\n').next().unwrap_or(text)
-}
-
-/// The line of the first block that would not be found again in the page as written: it stands in
-/// HTML that is still open, or the like. Such a page is not written.
-fn torn(page: &Page, bodies: &[Option<&str>], written: &str) -> Option<usize> {
-    let (again, _) = regions::find(written);
-    for (at, (region, body)) in page.regions.iter().zip(bodies).enumerate() {
-        let Some(found) = again.get(at) else { return Some(region.line) };
-        let body = body.filter(|_| !region.is_torn);
-        let wanted = body.map(|body| framed(body, ending(&page.text, region)));
-        let is_kept = found.origin == region.origin
-            && wanted.is_none_or(|wanted| found.has_end && written[found.body.clone()] == wanted);
-        if !is_kept {
-            return Some(region.line);
-        }
-    }
-    None
 }

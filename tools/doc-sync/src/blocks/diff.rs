@@ -50,7 +50,7 @@ pub fn diff(
     };
     if pieces.iter().flatten().all(|line| line.sign == ' ') {
         bail!(
-            "{of} has no change here since step {:02}; show it with `item` or `file`, or drop the \
+            "`{of}` has no change here since step {:02}; show it with `item` or `file`, or drop the \
              block",
             before.number
         );
@@ -164,10 +164,10 @@ fn of_items(
 
 /// An item that the step no longer has. Errors where the step before has none either.
 fn removed(at: &At, before: &Step, path: &str, name: &str) -> Result<(Arc<Source>, Item)> {
-    if let Some(old) = at.book.sources.get(before, path)? {
-        if let Some(item) = old.find_any(name).first().map(|item| (*item).clone()) {
-            return Ok((old, item));
-        }
+    if let Some(old) = at.book.sources.get(before, path)?
+        && let Some(item) = old.find_any(name).first().map(|item| (*item).clone())
+    {
+        return Ok((old, item));
     }
     let source = at.book.sources.need(at.step, path)?;
     source.find(name, path)?;

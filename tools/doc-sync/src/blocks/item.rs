@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use anyhow::Result;
 
-use super::{At, cut, fence, place};
+use super::{At, cut, fence, frame, place};
+use crate::changes;
 use crate::generate::{Block, Shown};
 use crate::origin::Part;
 use crate::sources::{self, Item, Source};
@@ -22,11 +23,10 @@ pub fn item(at: &At, file: &str, names: &[String], part: &Part) -> Result<Block>
         true => items.iter().map(|item| item.lines.clone()).collect(),
         false => vec![cut_item(&source, &items, part)?],
     };
-    let texts: Vec<String> = ranges.iter().map(|range| dedented(&source, range)).collect();
-    let mut text = texts.join("\n\n");
-    if !part.is_whole() {
-        text = with_marks(&text, &ranges[0], &items[0].lines);
-    }
+    let text = match part.is_whole() {
+        true => frame::together(&source, &items),
+        false => with_marks(&dedented(&source, &ranges[0]), &ranges[0], &items[0].lines),
+    };
     let place = match part.is_whole() {
         true => place::of_items(&source, &items),
         false => place::inside(&items),
@@ -47,7 +47,7 @@ fn cut_item(source: &Source, items: &[&Item], part: &Part) -> Result<Range<usize
 }
 
 /// The lines at the margin, as deep inside one another as they were.
-fn dedented(source: &Source, range: &Range<usize>) -> String {
+pub fn dedented(source: &Source, range: &Range<usize>) -> String {
     let lines = &source.lines()[range.clone()];
     let depth = depth(lines);
     let lines: Vec<&str> = lines.iter().map(|line| line.get(depth..).unwrap_or("")).collect();
@@ -77,12 +77,11 @@ fn with_marks(text: &str, part: &Range<usize>, whole: &Range<usize>) -> String {
 }
 
 fn state(at: &At, path: &str, source: &Source, lines: &[usize]) -> Result<String> {
-    let text = source.lines();
-    let full: Vec<usize> =
-        lines.iter().copied().filter(|line| !text[*line].trim().is_empty()).collect();
+    let counted = changes::counted(source);
+    let lines: Vec<&usize> = lines.iter().filter(|line| counted.contains(line)).collect();
     let added = at.book.added(at.step)?;
     let none = BTreeSet::new();
     let added = added.get(path).unwrap_or(&none);
-    let new = full.iter().filter(|line| added.contains(line)).count();
-    Ok(place::state(at, full.len(), new))
+    let new = lines.iter().filter(|line| added.contains(line)).count();
+    Ok(place::state(at, lines.len(), new))
 }

@@ -15,16 +15,16 @@ pub fn file(at: &At, path: &str) -> String {
 /// `, in `impl Agent`, after `new`` for whole items; nothing where there is nothing to say.
 pub fn of_items(source: &Source, items: &[&Item]) -> String {
     let Some(first) = items.first() else { return String::new() };
-    if first.kind == Kind::Head {
-        return ", at the top".into();
-    }
     let follow = items
         .windows(2)
         .all(|pair| source.before(pair[1]).is_some_and(|before| before.lines == pair[0].lines));
     if !follow {
         return format!(": {}", names(items));
     }
-    let holder = source.around(first.lines.start).into_iter().find(|item| holds(item, first));
+    if first.kind == Kind::Head {
+        return ", at the top".into();
+    }
+    let holder = source.holder(first);
     let mut place = holder.map(|holder| format!(", in `{}`", shown(holder))).unwrap_or_default();
     match source.before(first) {
         Some(before) if before.kind == Kind::Head => {}
@@ -44,10 +44,6 @@ pub fn inside(items: &[&Item]) -> String {
     }
 }
 
-fn holds(holder: &Item, item: &Item) -> bool {
-    holder.inner.iter().any(|inner| inner.lines == item.lines)
-}
-
 fn shown(holder: &Item) -> String {
     match holder.kind {
         Kind::Trait => format!("trait {}", holder.name),
@@ -58,8 +54,11 @@ fn shown(holder: &Item) -> String {
 
 /// `` `a`, `b` and `c` ``
 pub fn names(items: &[&Item]) -> String {
-    let mut names: Vec<String> =
-        items.iter().map(|item| format!("`{}`", item.full_name())).collect();
+    let name = |item: &&Item| match item.kind {
+        Kind::Head => "the head".to_string(),
+        _ => format!("`{}`", item.full_name()),
+    };
+    let mut names: Vec<String> = items.iter().map(name).collect();
     names.dedup();
     match names.pop() {
         Some(last) if names.is_empty() => last,

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::diff::{self, Line};
 use super::fence::{fence, language};
 use super::{At, fold, item, place};
+use crate::changes;
 use crate::front::LeftOut;
 use crate::generate::{Block, Shown};
 use crate::origin::Part;
@@ -104,16 +105,24 @@ fn lines_of_imports(source: &Source) -> Vec<(usize, &str)> {
     wanted.into_iter().map(|line| (line, lines[line])).collect()
 }
 
+/// An item that is not explained: what changed in it, or all of it where it is new.
 fn left_out_item(at: &At, left_out: &LeftOut) -> Result<Block> {
-    let names = [left_out.item.clone()];
-    let block = item(at, &left_out.file, &names, &Part::default())
-        .with_context(|| format!("`left-out` in line {} of the front matter", left_out.line))?;
-    Ok(Block {
-        markdown: format!(
-            "Left out above: {}.\n\n{}",
-            left_out.reason.trim_end_matches('.'),
-            block.markdown
-        ),
-        ..block
-    })
+    let LeftOut { line, file, item: name, reason } = left_out;
+    let path = sources::path_of(file);
+    let found =
+        at.book.sources.need(at.step, &path)?.find(name, &path).map(|found| found[0].clone());
+    let context = || format!("`left-out` in line {line} of the front matter");
+    let old = match at.before() {
+        Some(before) => changes::find_old(at.book, before, &path, &found.with_context(context)?)?,
+        None => None,
+    };
+    let names = std::slice::from_ref(name);
+    let block = match old {
+        Some(_) => diff::diff(at, file, names, None, &Part::default()),
+        None => item(at, file, names, &Part::default()),
+    };
+    let block = block.with_context(context)?;
+    let markdown =
+        format!("Not explained: {}.\n\n{}", reason.trim_end_matches('.'), block.markdown);
+    Ok(Block { markdown, ..block })
 }

@@ -47,7 +47,7 @@ fn drift(page: &Checked, region: &Region, body: &str) -> Option<Fault> {
         "this block is not what its origin gives; `cargo run -p doc-sync -- sync` writes it anew",
     );
     for line in lines.iter().take(LONGEST) {
-        text.push_str(&format!("\n    {}", line.trim_end()));
+        text.push_str(format!("\n    {line}").trim_end());
     }
     if lines.len() > LONGEST {
         text.push_str(&format!("\n    … {} lines more", lines.len() - LONGEST));

@@ -89,22 +89,17 @@ impl Command<'_> {
     fn arguments(&self, name: &str, program: &Program, words: &[&str]) -> Option<String> {
         let words: Vec<&str> = words.iter().copied().take_while(|word| *word != "--").collect();
         let subcommands: Vec<&str> = program.subcommands.iter().map(String::as_str).collect();
-        if let Some(first) = words.first().filter(|first| is_name(first) && !program.is_step) {
-            if subcommands.len() > 1 && !subcommands.contains(first) {
-                return Some(format!("{name} has no `{first}`{}", near::hint(first, &subcommands)));
-            }
+        let first = words.first().filter(|first| is_name(first) && subcommands.len() > 1);
+        if let Some(first) = first.filter(|first| !subcommands.contains(first)) {
+            return Some(format!("{name} has no `{first}`{}", near::hint(first, &subcommands)));
         }
         let switches: Vec<&str> = program.switches.iter().map(String::as_str).collect();
-        for (at, word) in words.iter().enumerate() {
-            let Some(switch) = word.strip_prefix("--") else { continue };
-            let switch = switch.split('=').next().unwrap_or(switch);
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with("--")) {
+            let switch = word.split('=').next().unwrap_or(word);
             if !switches.contains(&switch) {
-                return Some(format!(
-                    "{name} has no `--{switch}`{}",
-                    near::hint(switch, &switches)
-                ));
+                return Some(format!("{name} has no `{switch}`{}", near::hint(switch, &switches)));
             }
-            let value = words.get(at + 1).filter(|_| ["scene", "from"].contains(&switch));
+            let value = words.get(at + 1).filter(|_| ["--scene", "--from"].contains(&switch));
             if let Some(wrong) = value.and_then(|value| self.step_or_path(value)) {
                 return Some(wrong);
             }

@@ -4,11 +4,13 @@ use super::Checked;
 use crate::fault::Fault;
 
 /// In small letters, with straight apostrophes.
-const PHRASES: [&str; 34] = [
+const PHRASES: [&str; 36] = [
     "in this chapter we",
     "in this section we",
     "in this chapter you",
     "let's dive",
+    "let's dive in",
+    "let's dive into",
     "dive in",
     "dive into",
     "deep dive",
@@ -44,15 +46,16 @@ const PHRASES: [&str; 34] = [
 pub fn faults(page: &Checked) -> Vec<Fault> {
     let words = words(&prose(page));
     let mut faults = Vec::new();
-    for at in 0..words.len() {
-        let longest = PHRASES
-            .iter()
-            .filter(|phrase| begins(&words[at..], phrase))
-            .max_by_key(|phrase| phrase.len());
-        if let Some(phrase) = longest {
-            let text = format!("`{phrase}` is a stock phrase: cut it, or say the thing itself");
-            faults.push(page.fault_at(words[at].0, "phrase", text));
-        }
+    let mut at = 0;
+    while at < words.len() {
+        let found = PHRASES.iter().filter(|phrase| begins(&words[at..], phrase));
+        let Some(phrase) = found.max_by_key(|phrase| phrase.len()) else {
+            at += 1;
+            continue;
+        };
+        let text = format!("`{phrase}` is a stock phrase: cut it, or say the thing itself");
+        faults.push(page.fault_at(words[at].0, "phrase", text));
+        at += phrase.split(' ').count();
     }
     faults
 }

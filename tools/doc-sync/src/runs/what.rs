@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::hash::{Hash, Hashes};
 use super::same::FORM;
 use crate::book::Book;
+use crate::origin::Half;
 use crate::repo::{self, Step};
 
 /// Every run draws the same values.
@@ -20,6 +21,8 @@ pub enum What {
     Without { step: usize, claim: String },
     /// An exercise's scene on its step, as the step is or with the solution.
     Exercise { name: String, solved: bool },
+    /// A part of a request or reply of a step's own scene, as JSON.
+    Wire { step: usize, half: Half, number: usize, path: String },
     /// Every scene on every step.
     Matrix,
     /// Every request and reply of a step's own scene, with their times, and the screen with the
@@ -36,9 +39,12 @@ impl What {
                 name => format!("step{step:02}-{name}.txt"),
             },
             What::Without { step, claim } => format!("step{step:02}-without-{}.txt", slug(claim)),
+            What::Wire { step, half, number, path } => {
+                format!("step{step:02}-{}-{number}-{}.json", half.name(), slug(path))
+            }
             What::Exercise { name, solved: false } => format!("exercise-{name}.txt"),
             What::Exercise { name, solved: true } => format!("exercise-{name}-solved.txt"),
-            What::Matrix => "matrix.json".to_string(),
+            What::Matrix => "matrix.txt".to_string(),
             What::Figures { step } => format!("figures-{step:02}.json"),
         }
     }
@@ -78,7 +84,7 @@ impl What {
                     book.steps.iter().for_each(|other| paths.extend(code_of(other)));
                 }
             }
-            What::Without { step, .. } | What::Figures { step } => {
+            What::Without { step, .. } | What::Figures { step } | What::Wire { step, .. } => {
                 let step = book.step(*step)?;
                 paths.extend(code_of(step));
                 paths.extend(scene_in(&step.folder));

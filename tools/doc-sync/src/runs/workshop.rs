@@ -13,8 +13,9 @@ use lesson::workshop::repo::{Finished, Repo, built, cargo, finish};
 use tokio::process::Command;
 use tokio::runtime::Runtime;
 
-use super::same;
 use super::what::SEED;
+use super::{figures, same};
+use crate::repo;
 
 /// How long a run may take. A scene that hangs is ended by its stage long before.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -69,7 +70,8 @@ impl Workshop {
         let step = bench.repo.step(&step.to_string())?;
         let mutated = bench.apply(step, mutation)?;
         let build = self.runtime.block_on(bench.build(step, &["build", "--bins", "-p"]));
-        let played = build.and_then(|_| self.play(&step.program(&bench.target), &[], &bench.repo.root));
+        let played =
+            build.and_then(|_| self.play(&step.program(&bench.target), &[], &bench.repo.root));
         mutated.take_back()?;
         played
     }
@@ -83,7 +85,8 @@ impl Workshop {
             bench.patch(patch).await?;
             bench.build(step, &["build", "--bins", "-p"]).await
         });
-        let played = made.and_then(|_| self.play(&step.program(&bench.target), words, &bench.repo.root));
+        let played =
+            made.and_then(|_| self.play(&step.program(&bench.target), words, &bench.repo.root));
         self.runtime.block_on(bench.restore())?;
         played
     }
@@ -95,17 +98,48 @@ impl Workshop {
         Ok(())
     }
 
-    /// Every scene on every step, as the JSON that `lesson matrix` writes.
+    /// Every scene on every step, as `lesson matrix` shows it.
     pub fn matrix(&self) -> Result<String> {
         let mut command = cargo(&self.repo.root);
-        command.args(["run", "-q", "-p", "lesson", "--", "matrix", "--json"]);
+        command.args(["run", "-q", "-p", "lesson", "--", "matrix"]);
         let run = self.runtime.block_on(finish(command, MATRIX_LIMIT))?;
         let run = run.context("the matrix does not end")?;
-        // What is broken stands in the JSON.
-        if run.stdout.is_empty() {
-            bail!("the matrix cannot be made: {}", run.stderr.trim());
+        if !run.ok {
+            bail!("the matrix is broken:\n{}{}", run.stdout, run.stderr.trim());
         }
-        Ok(run.stdout)
+        Ok(same::everywhere(&run.stdout, ""))
+    }
+
+    /// A run of a step's own scene, as figures for its picture.
+    pub fn figures(&self, step: usize) -> Result<String> {
+        let program = self.repo.step(&step.to_string())?.program(&self.target);
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let trace = folder.path().join("trace.json");
+        let mut command = Command::new(program);
+        command.args(["--seed", SEED, "--pace", "0", "--keep", "--trace"]).arg(&trace);
+        let temporary = set_environment(&mut command, &self.repo.root);
+        let run = self.runtime.block_on(finish(command, LIMIT))?;
+        let run = run.context("the run does not end")?;
+        let session = kept(&run.stdout).and_then(|folder| session_in(Path::new(folder)));
+        remove_kept(&run.stdout, &temporary);
+        if !run.ok {
+            bail!("the run fails, and no picture is drawn of that:\n{}{}", run.stdout, run.stderr);
+        }
+        let trace = std::fs::read_to_string(&trace).context("the trace cannot be read")?;
+        figures::of(&trace, &run.stdout, session.as_deref())
+    }
+
+    /// The trace of a step's own scene.
+    pub fn trace(&self, step: usize) -> Result<String> {
+        let program = self.repo.step(&step.to_string())?.program(&self.target);
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let trace = folder.path().join("trace.json");
+        let mut command = Command::new(program);
+        command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(&trace);
+        set_environment(&mut command, &self.repo.root);
+        let run = self.runtime.block_on(finish(command, LIMIT))?;
+        run.context("the run does not end")?;
+        std::fs::read_to_string(&trace).context("the trace cannot be read")
     }
 
     /// Plays in the root of the repository, or of the copy, with the words behind `--`, and sees to
@@ -163,9 +197,22 @@ fn set_environment(command: &mut Command, root: &Path) -> String {
     std::env::temp_dir().to_string_lossy().into_owned()
 }
 
-/// A run with `--keep` names the folder that it leaves. A book has no reader who looks into it.
+/// The folder that a run with `--keep` leaves.
+fn kept(output: &str) -> Option<&str> {
+    output.lines().find_map(|line| line.strip_prefix("kept: "))
+}
+
+/// The one session file in a run's folder.
+fn session_in(folder: &Path) -> Option<String> {
+    let files = repo::files_on_disk(&folder.join("home")).ok()?;
+    let mut sessions = files.iter().filter(|(name, _)| name.ends_with(".jsonl"));
+    let (_, bytes) = sessions.next()?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// A book has no reader who looks into the folder that `--keep` leaves.
 fn remove_kept(output: &str, temporary: &str) {
-    for folder in output.lines().filter_map(|line| line.strip_prefix("kept: ")) {
+    if let Some(folder) = kept(output) {
         let is_ours = Path::new(folder)
             .file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with("lantern-"));
@@ -198,8 +245,10 @@ mod tests {
         for folder in [&ours, &other] {
             std::fs::create_dir(folder).unwrap();
         }
-        let output = format!("kept: {}\nkept: {}\n", ours.display(), other.display());
-        remove_kept(&output, &temporary.path().to_string_lossy());
+        for folder in [&ours, &other] {
+            let output = format!("x\nkept: {}\n", folder.display());
+            remove_kept(&output, &temporary.path().to_string_lossy());
+        }
         assert_eq!((ours.exists(), other.exists()), (false, true));
     }
 }

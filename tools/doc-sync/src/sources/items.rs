@@ -51,6 +51,14 @@ impl Item {
         }
     }
 
+    /// The lines of an `impl`, `trait` or `mod { }` from its first word to its first member.
+    pub fn header(&self, lines: &[&str]) -> Range<usize> {
+        let is_code = |line: &usize| !lines[*line].trim_start().starts_with(['/', '#']);
+        let first = self.lines.clone().find(is_code).unwrap_or(self.lines.start);
+        let end = self.inner.first().map_or(self.lines.end, |member| member.lines.start);
+        first..end.max(first)
+    }
+
     pub fn is_container(&self) -> bool {
         matches!(self.kind, Kind::Impl | Kind::Trait | Kind::Mod)
     }

@@ -46,11 +46,17 @@ impl Source {
         self.all().into_iter().filter(|item| item.lines.contains(&line)).collect()
     }
 
-    /// The item that stands directly before this one in the same file or holder.
+    /// The `impl`, `trait` or `mod { }` that an item stands in.
+    pub fn holder(&self, item: &Item) -> Option<&Item> {
+        let holds = |holder: &&Item| holder.inner.iter().any(|inner| inner.lines == item.lines);
+        self.all().into_iter().find(holds)
+    }
+
+    /// The item that stands before this one in the same file or holder; imports are passed over.
     pub fn before(&self, item: &Item) -> Option<&Item> {
         let siblings = siblings(&self.items, item)?;
         let at = siblings.iter().position(|other| other.lines == item.lines)?;
-        siblings[..at].last().filter(|before| is_named(before))
+        siblings[..at].iter().rfind(|before| is_named(before))
     }
 }
 
