@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::Input;
-use crate::compaction::DUE;
+use crate::compaction::{DUE, Plan};
 use crate::context::Context;
 use crate::message::{Block, Message, Role};
 use crate::model::{self, Model, Reply, Usage};
@@ -35,6 +35,9 @@ use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
+
+/// How often in a row the API's "too long" is answered by a shorter request.
+const TOO_LONG: usize = 3;
 
 /// Calls that only read run side by side, so many at once.
 const SIDE_BY_SIDE: usize = 10;
@@ -55,12 +58,14 @@ impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
         let (tools, interrupts) = (Arc::new(tools), interrupts());
         let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
+        context.can_hold(prompt.first_message(""))?;
         Ok(Self { model, session, tools, prompt, context, interrupts })
     }
 
-    /// Another conversation: what was tried in vain belonged to the old one.
+    /// Another conversation.
     pub fn begin_anew(&mut self, session: Session) {
-        (self.session, self.context.in_vain) = (session, 0);
+        self.session = session;
+        self.context.forget();
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -79,6 +84,7 @@ impl Agent {
 
     /// From one line of the user to the model's final answer, or to the user's Ctrl+C.
     pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
+        self.context.can_take(line)?;
         let is_first = self.session.messages.is_empty();
         let message =
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
@@ -87,20 +93,25 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let reply = match self.ask(&mut calls).await {
-                Err(error) if self.context.was_too_long(&self.session.messages, &error) => {
-                    self.ask(&mut calls).await?
+            let mut reply = self.ask(&mut calls).await;
+            for _ in 0..TOO_LONG {
+                if let Err(error) = &reply
+                    && self.context.was_too_long(&self.session.messages, error)
+                {
+                    reply = self.ask(&mut calls).await;
                 }
-                asked => asked?,
-            };
+            }
+            let reply = reply?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
             }
-            let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
+            let mut results = calls.answer_every_call(&reply, &self.interrupts, user).await;
             let is_answer = results.is_empty();
+            let report = self.context.admit(&self.session.messages, &mut results);
+            report.iter().for_each(|report| screen::notes(report));
             if !is_answer {
-                self.take_in(results).await?;
+                self.session.push(Message { role: Role::User, content: results })?;
             }
             if is_answer || was_interrupted(&self.interrupts) {
                 return Ok(());
@@ -109,45 +120,51 @@ impl Agent {
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// Results join the history, after room was made for them.
-    async fn take_in(&mut self, mut results: Vec<Block>) -> Result<()> {
-        let incoming = self.context.incoming(&self.session.messages, &results);
-        // What fails here is tried again before the next request. A call that stays without its
-        // result would spoil the session.
-        if !was_interrupted(&self.interrupts) {
-            let _ = self.make_room(incoming).await;
-        }
-        let report = self.context.admit(&self.session.messages, &mut results);
-        report.iter().for_each(|report| screen::notes(report));
-        self.session.push(Message { role: Role::User, content: results })
-    }
-
-    /// Makes the history shorter, and has it summed up where that is not enough. `incoming` tokens
-    /// are still to join it.
-    async fn make_room(&mut self, mut incoming: u64) -> Result<()> {
+    /// Makes the history shorter, and has it summed up where that is not enough.
+    async fn make_room(&mut self) -> Result<()> {
         let reports = self.context.tidy(&mut self.session.messages, lesson::now());
         reports.iter().for_each(|report| screen::notes(report));
-        while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
-            let full = self.context.tokens(&self.session.messages) + incoming;
-            let (full, usable) = (screen::count(full), screen::count(self.context.usable()));
-            screen::notes(&format!("compaction: {full} of {usable} tokens, a summary is due"));
-            let reply = self.listen(&prompt::with_marks(&mend(&plan.request))?, &mut |_| {}).await;
-            let reply = reply.context("there is no summary")?;
-            if was_interrupted(&self.interrupts) {
-                screen::notes("interrupted");
-                break;
-            }
-            // One that is cut or empty is as good as none.
-            let summary = model::usable(reply).map(|reply| reply.text()).unwrap_or_default();
-            screen::returns(&summary, false);
-            match self.context.compact(&mut self.session.messages, plan, &summary) {
-                Some(report) => {
-                    self.session.compacted()?;
-                    screen::compacts(&report);
+        for _ in 0..2 {
+            while let Some(plan) = self.context.plan(&self.session.messages) {
+                self.sum_up(&plan).await?;
+                if was_interrupted(&self.interrupts) {
+                    screen::notes("interrupted");
+                    return Ok(());
                 }
-                None => screen::notes(IN_VAIN),
             }
-            incoming = 0; // once for their sake is enough
+            // What is squeezed may be short enough to be summed up.
+            let report = self.context.squeeze(&mut self.session.messages);
+            report.iter().for_each(|report| screen::notes(report));
+        }
+        if let Some(report) = self.context.leave_out(&mut self.session.messages) {
+            self.session.compacted()?;
+            screen::compacts(&report);
+        }
+        Ok(())
+    }
+
+    /// Asks the model for a summary, and puts it in the place of what it sums up.
+    async fn sum_up(&mut self, plan: &Plan) -> Result<()> {
+        let tokens = self.context.tokens(&self.session.messages);
+        let used = self.context.used(&self.session.messages);
+        screen::notes(&format!("compaction: {used}, a summary is due"));
+        let reply = self.listen(&prompt::with_marks(&mend(&plan.request))?, &mut |_| {}).await;
+        let reply = reply.context("there is no summary")?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(());
+        }
+        let summary = model::usable(reply);
+        summary.iter().for_each(|summary| screen::returns(&summary.text(), false));
+        let messages = &mut self.session.messages;
+        match summary.and_then(|summary| self.context.compact(messages, plan, &summary)) {
+            Ok(report) => {
+                self.session.compacted()?;
+                screen::compacts(&report);
+            }
+            Err(why) => {
+                self.context.in_vain = tokens;
+                screen::notes(&format!("compaction: there is no summary, {why:#}\n{IN_VAIN}"));
+            }
         }
         Ok(())
     }
@@ -155,15 +172,14 @@ impl Agent {
     /// Sends the conversation, where it fits, and shows the reply as it comes. Where the user
     /// breaks in, the reply is what has come.
     async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
-        self.make_room(0).await?;
+        self.make_room().await?;
         if was_interrupted(&self.interrupts) {
             return Ok(Message { role: Role::Assistant, content: Vec::new() });
         }
-        let tokens = self.context.tokens(&self.session.messages);
-        let (tokens, usable) = (screen::count(tokens), screen::count(self.context.usable()));
         ensure!(
             self.context.fits(&self.session.messages),
-            "the conversation has {tokens} tokens, and {usable} can be used: /clear begins anew"
+            "the conversation takes {}, and nothing makes it shorter: /clear begins anew",
+            self.context.used(&self.session.messages)
         );
         let asked_at = lesson::now();
         let mut hand_out = |piece| match piece {
@@ -350,8 +366,7 @@ async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> R
 }
 
 /// What is said where a summary was of no use.
-const IN_VAIN: &str = "compaction: in vain, the history stays as it is; it is not tried again \
-    before there is twice as much to sum up";
+const IN_VAIN: &str = "the history stays as it is; a summary is asked for again when there is more";
 
 /// What the cache did for one call. Servers without a cache report nothing.
 fn show_cache(usage: &Usage) {
