@@ -65,11 +65,8 @@ pub fn added(book: &Book, step: &Step) -> Result<Added> {
             let by_item = added_by_item(book, before, file, &source)?;
             lines.retain(|line| by_item.contains(line));
         }
-        let text = source.lines();
-        let (tests, frames) = (tests(&source), frames(&source));
-        lines.retain(|line| {
-            !text[*line].trim().is_empty() && !tests.contains(line) && !frames.contains(line)
-        });
+        let counted = counted(&source);
+        lines.retain(|line| counted.contains(line));
         all.insert(file.clone(), lines);
     }
     let manifest = added_to_manifest(before, step)?;
@@ -88,6 +85,14 @@ fn added_to_manifest(before: Option<&Step>, step: &Step) -> Result<BTreeSet<usiz
     let old: Vec<&str> = old.lines().collect();
     let added = added_between(&old, &new).into_iter();
     Ok(added.filter(|line| !new[*line].trim().is_empty()).collect())
+}
+
+/// The lines that can be new: no blank ones, no tests, no frames.
+pub fn counted(source: &Source) -> BTreeSet<usize> {
+    let (tests, frames) = (tests(source), frames(source));
+    let full = source.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let full = full.map(|(at, _)| at);
+    full.filter(|at| !tests.contains(at) && !frames.contains(at)).collect()
 }
 
 /// The first and the last line of each `impl`, `trait` and `mod { }` that holds something: the line

@@ -11,7 +11,7 @@
 /// A page without such a comment has an empty one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Front {
-    /// How many lines it fills; 0 where there is none.
+    /// How many lines it fills, the closing one aside; 0 where there is none.
     pub lines: usize,
     pub step: Option<usize>,
     /// How long a reader takes, with the exercises.
@@ -34,9 +34,10 @@ impl Front {
     pub fn read(text: &str) -> (Self, Vec<(usize, String)>) {
         let (mut front, mut faults) = (Self::default(), Vec::new());
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let Some(comment) = text.strip_prefix("<!--").and_then(|rest| rest.split("-->").next())
-        else {
-            return (front, faults);
+        let Some(rest) = text.strip_prefix("<!--") else { return (front, faults) };
+        let Some((comment, _)) = rest.split_once("-->") else {
+            front.lines = 1;
+            return (front, vec![(1, "the comment at the top has no end: write `-->`".into())]);
         };
         if comment.trim_start().starts_with("doc-sync") {
             return (front, faults);
@@ -106,7 +107,7 @@ mod tests {
             item: "Model::ask".into(),
             reason: "a table: long".into(),
         };
-        let front = Front { lines: 5, step: Some(3), minutes: Some(35), left_out: vec![left_out] };
+        let front = Front { lines: 4, step: Some(3), minutes: Some(35), left_out: vec![left_out] };
         assert_eq!(Front::read(text), (front, Vec::new()));
     }
 
@@ -114,6 +115,12 @@ mod tests {
     fn a_page_without_the_comment_has_none() {
         assert_eq!(Front::read("# A\n"), (Front::default(), Vec::new()));
         assert_eq!(Front::read("<!-- doc-sync rest -->\n"), (Front::default(), Vec::new()));
+    }
+
+    #[test]
+    fn a_comment_without_an_end_is_one_fault() {
+        let (_, faults) = Front::read("<!--\nstep: 03\n# A\nProse.\n");
+        assert_eq!(faults, [(1, "the comment at the top has no end: write `-->`".to_string())]);
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub fn generate(origin: &Origin, page: &Page, book: &Book) -> Result<Block> {
         Verb::Without { claim, part } => {
             runs::without(&at(step?, page, book)?, claim, part)?.into()
         }
+        Verb::Wire { half, number, path } => runs::wire(step?, *half, *number, path, book)?.into(),
         Verb::Exercise { name } => exercises::exercise(name, book)?.into(),
         Verb::Solution { name } => exercises::solution(name, book)?.into(),
         Verb::Table(table) => tables::table(*table, book)?.into(),

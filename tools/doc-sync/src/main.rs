@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 
 use doc_sync::book::{Book, Runs};
+use doc_sync::sources::Sources;
 use doc_sync::{build, carry, check, cli, repo, serve, stats, sync};
 
 fn main() -> ExitCode {
@@ -50,12 +51,24 @@ fn run(matches: &ArgMatches) -> Result<bool> {
             print!("{report}");
             Ok(report.is_clean())
         }
-        _ => {
-            let table = stats::count(&root)?;
-            print!("{table}");
-            Ok(table.faults().is_empty())
-        }
+        Some(("stats", args)) => count(&root, folder(args)),
+        _ => Ok(true), // clap has printed the help.
     }
+}
+
+/// The steps' figures, with what their chapters show where there is a book.
+fn count(root: &Path, folder: &Path) -> Result<bool> {
+    let table = match root.join(folder).join("book.toml").is_file() {
+        true => {
+            let book = Book::load(root, folder, Runs::Stored)?;
+            let mut table = stats::count(&book.steps, &book.sources)?;
+            table.add_shares(&check::shares(&book)?);
+            table
+        }
+        false => stats::count(&repo::steps(root)?, &Sources::default())?,
+    };
+    print!("{table}");
+    Ok(table.faults().is_empty())
 }
 
 fn folder(args: &ArgMatches) -> &Path {

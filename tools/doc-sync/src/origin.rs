@@ -54,6 +54,14 @@ pub enum Verb {
         claim: String,
         part: Part,
     },
+    /// A part of what a run said on the wire.
+    Wire {
+        half: Half,
+        /// Which request, counted from 1; a reply has the number of its request.
+        number: usize,
+        /// Names and indices, joined by dots: `messages.2.content`.
+        path: String,
+    },
     Exercise {
         name: String,
     },
@@ -65,6 +73,22 @@ pub enum Verb {
         name: String,
         alt: String,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Half {
+    Request,
+    Reply,
+}
+
+impl Half {
+    /// Its name in an origin, and in a trace.
+    pub fn name(self) -> &'static str {
+        match self {
+            Half::Request => "request",
+            Half::Reply => "reply",
+        }
+    }
 }
 
 /// From the line that holds the first text to the line that holds the second, both included.
@@ -108,7 +132,8 @@ const TABLES: [(&str, Table); 6] = [
     ("added", Table::Added),
 ];
 
-const VERBS: &str = "item, file, diff, rest, run, without, exercise, solution, table, picture";
+const VERBS: &str =
+    "item, file, diff, rest, run, without, wire, exercise, solution, table, picture";
 
 impl Origin {
     /// Reads what stands between `<!-- doc-sync` and `-->`. The error says what is missing.
@@ -125,6 +150,7 @@ impl Origin {
             "without" => {
                 Verb::Without { claim: words.quoted("the mutation's claim")?, part: words.part()? }
             }
+            "wire" => read_wire(&mut words)?,
             "exercise" => Verb::Exercise { name: words.word("the exercise's folder")? },
             "solution" => Verb::Solution { name: words.word("the exercise's folder")? },
             "table" => read_table(&mut words)?,
@@ -170,6 +196,19 @@ fn read_diff(words: &mut Words) -> Result<Verb> {
     let items = words.items();
     let place = words.quoted_if_any();
     Ok(Verb::Diff { file, items, place, part: words.part()? })
+}
+
+fn read_wire(words: &mut Words) -> Result<Verb> {
+    let half = match words.word("`request` or `reply`")?.as_str() {
+        "request" => Half::Request,
+        "reply" => Half::Reply,
+        other => bail!("a wire has a `request` or a `reply`, and not `{other}`"),
+    };
+    let number = words.word("the request's number")?;
+    let Ok(number @ 1..) = number.parse() else {
+        bail!("requests are counted from 1, and `{number}` is none of them");
+    };
+    Ok(Verb::Wire { half, number, path: words.word("a path such as `messages.0`")? })
 }
 
 fn read_table(words: &mut Words) -> Result<Verb> {
@@ -252,11 +291,26 @@ mod tests {
     }
 
     #[test]
+    fn a_wire_has_a_half_a_number_and_a_path() {
+        let wire =
+            Verb::Wire { half: Half::Request, number: 2, path: "messages.2.content".to_string() };
+        assert_eq!(read("wire 00 request 2 messages.2.content").verb, wire);
+        assert_eq!(
+            error("wire 00 answer 1 x"),
+            "a wire has a `request` or a `reply`, and not `answer`"
+        );
+        assert_eq!(
+            error("wire 00 reply 0 x"),
+            "requests are counted from 1, and `0` is none of them"
+        );
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named() {
         assert_eq!(
             error("itme agent.rs x"),
-            "there is no origin `itme`: there are item, file, diff, rest, run, without, exercise, \
-             solution, table, picture"
+            "there is no origin `itme`: there are item, file, diff, rest, run, without, wire, \
+             exercise, solution, table, picture"
         );
         assert_eq!(error(r#"item a.rs "b""#), "an item's name stands without quotes: `b`");
         assert_eq!(error("item"), "a file is missing at the end");

@@ -11,6 +11,7 @@ mod same;
 mod show;
 mod times;
 mod what;
+mod wire;
 mod workshop;
 
 use std::collections::BTreeSet;
@@ -21,11 +22,11 @@ use anyhow::{Context, Result, bail};
 use lesson::workshop::mutations::{self, Mutation};
 use similar::TextDiff;
 
-use crate::blocks::At;
+use crate::blocks::{At, fence};
 use crate::book::{Book, Runs};
 use crate::exercises;
 use crate::near;
-use crate::origin::Part;
+use crate::origin::{Half, Part};
 use crate::repo::{self, Step};
 use crate::sources;
 use hash::Hashes;
@@ -77,6 +78,17 @@ pub fn without(at: &At, claim: &str, part: &Part) -> Result<String> {
     let output = transcript(&what, at.book)?;
     let run = show::console(&command(at.step.number, &[]), &output, part)?;
     Ok(format!("{}\n{run}", show::change(at, &mutation)?))
+}
+
+/// A part of what the step's own scene says on the wire.
+pub fn wire(step: usize, half: Half, number: usize, path: &str, book: &Book) -> Result<String> {
+    let path = path.to_string();
+    let json = transcript(&What::Wire { step, half, number, path: path.clone() }, book)?;
+    let place = match half {
+        Half::Request => format!("*request {number}, `{path}`*"),
+        Half::Reply => format!("*the reply to request {number}, `{path}`*"),
+    };
+    Ok(format!("{place}\n\n{}", fence("json", json.trim_end())))
 }
 
 /// The mutation of the step that has this claim.
@@ -178,6 +190,9 @@ fn make(what: &What, book: &Book, state: &mut State) -> Result<String> {
             let change = mutation(book.step(*step)?, claim)?;
             let played = workshop.mutated(*step, &change)?;
             noticed(played, claim)
+        }
+        What::Wire { step, half, number, path } => {
+            wire::part(&workshop.trace(*step)?, half.name(), *number, path)
         }
         What::Exercise { name, solved } => exercise(name, *solved, book, workshop),
         What::Matrix => workshop.matrix(),

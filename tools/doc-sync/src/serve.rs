@@ -125,3 +125,16 @@ async fn make(desk: &Desk, making: &RwLock<()>) -> Result<Made> {
     let (at, failed) = (desk.clone(), "the making of the pages broke off");
     spawn_blocking(move || build::pages(&at.root, &at.folder, faults)).await.context(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_passed_over() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let found = listen(port).await.unwrap().local_addr().unwrap().port();
+        assert!(found > port && found <= port.saturating_add(PORTS), "{found} after {port}");
+    }
+}

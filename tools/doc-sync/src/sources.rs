@@ -9,8 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
+use crate::code::{self, Code};
 use crate::near;
 use crate::repo::{self, Step};
 
@@ -21,6 +22,7 @@ pub use items::{Item, Kind};
 pub struct Source {
     pub text: String,
     pub items: Vec<Item>,
+    pub code: Code,
 }
 
 /// All files that were read so far, by their text.
@@ -43,6 +45,9 @@ impl Sources {
 
     /// The same, where the file has to be there.
     pub fn need(&self, step: &Step, file: &str) -> Result<Arc<Source>> {
+        if !file.ends_with(".rs") {
+            bail!("{file} is no Rust; show it with `file`");
+        }
         if let Some(source) = self.get(step, file)? {
             return Ok(source);
         }
@@ -51,7 +56,7 @@ impl Sources {
         bail!("step {:02} has no {file}{}", step.number, near::hint(short_name(file), &short))
     }
 
-    /// The Rust files below a step's `src`, from its folder, tests aside.
+    /// The Rust files below a step's `src`, from its folder.
     pub fn names(&self, step: &Step) -> Result<Arc<Vec<String>>> {
         let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = known.get(&step.name) {
@@ -73,7 +78,16 @@ impl Sources {
         if let Some(source) = parsed.get(text) {
             return Ok(Arc::clone(source));
         }
-        let source = Arc::new(Source { text: text.to_string(), items: items::read(text)? });
+        let file = syn::parse_file(text).map_err(|error| {
+            let place = error.span().start();
+            anyhow!(
+                "it is not valid Rust, line {}, column {}: {error}",
+                place.line,
+                place.column + 1
+            )
+        })?;
+        let (items, code) = (items::of(text, &file), code::of(text, &file));
+        let source = Arc::new(Source { text: text.to_string(), items, code });
         parsed.insert(text.to_string(), Arc::clone(&source));
         Ok(source)
     }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use similar::{ChangeTag, TextDiff};
 
-use crate::code::{self, Function};
-use crate::repo::{self, Step};
+use crate::check::{Share, Shares};
+use crate::code::Function;
+use crate::repo::Step;
+use crate::sources::Sources;
 
 /// Code lines of the first step in all.
 const FIRST_TOTAL: usize = 190;
@@ -40,6 +41,8 @@ pub struct Row {
     /// Crates beside the common ones that the step before does not use.
     pub new_crates: Vec<String>,
     pub longest: Function,
+    /// Percent of the added lines that its chapter shows; none where there is no chapter.
+    pub shown: Option<usize>,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -48,15 +51,15 @@ pub struct Table {
 }
 
 /// A step's code: file to code lines.
-type Sources = BTreeMap<String, Vec<String>>;
+type Lines = BTreeMap<String, Vec<String>>;
 
-/// Counts all steps.
-pub fn count(root: &Path) -> Result<Table> {
+/// Counts all steps. What their chapters show is added by `add_shares`.
+pub fn count(steps: &[Step], files: &Sources) -> Result<Table> {
     let mut table = Table::default();
-    let mut before: Option<(Sources, Vec<String>)> = None;
-    for step in repo::steps(root)? {
-        let (sources, longest) = read_sources(&step)?;
-        let crates = read_crates(&step)?;
+    let mut before: Option<(Lines, Vec<String>)> = None;
+    for step in steps {
+        let (sources, longest) = read_sources(step, files)?;
+        let crates = read_crates(step)?;
         let (old, old_crates) = before.unwrap_or_default();
         let (added, removed) = differences(&old, &sources);
         table.rows.push(Row {
@@ -69,29 +72,26 @@ pub fn count(root: &Path) -> Result<Table> {
             before: total(&old),
             new_crates: crates.iter().filter(|name| !old_crates.contains(name)).cloned().collect(),
             longest,
+            shown: None,
         });
         before = Some((sources, crates));
     }
     Ok(table)
 }
 
-fn read_sources(step: &Step) -> Result<(Sources, Function)> {
-    let mut sources = Sources::new();
+fn read_sources(step: &Step, files: &Sources) -> Result<(Lines, Function)> {
+    let mut lines = Lines::new();
     let mut longest = Function { name: "none".into(), lines: 0 };
-    for (path, bytes) in repo::files_on_disk(&step.folder.join("src"))? {
-        if !path.ends_with(".rs") {
-            continue;
-        }
-        let text = String::from_utf8(bytes).with_context(|| format!("{}/src/{path}", step.name))?;
-        let code = code::read(&text).with_context(|| format!("{}/src/{path}", step.name))?;
-        for function in code.functions {
+    for path in files.names(step)?.iter() {
+        let source = files.need(step, path)?;
+        for function in &source.code.functions {
             if function.lines > longest.lines {
-                longest = function;
+                longest = function.clone();
             }
         }
-        sources.insert(path, code.lines);
+        lines.insert(path.clone(), source.code.lines.clone());
     }
-    Ok((sources, longest))
+    Ok((lines, longest))
 }
 
 fn read_crates(step: &Step) -> Result<Vec<String>> {
@@ -105,12 +105,12 @@ fn read_crates(step: &Step) -> Result<Vec<String>> {
     Ok(names.filter(|name| !CRATES.contains(&name.as_str())).collect())
 }
 
-fn total(sources: &Sources) -> usize {
+fn total(sources: &Lines) -> usize {
     sources.values().map(Vec::len).sum()
 }
 
 /// The lines added and removed, file by file.
-fn differences(old: &Sources, new: &Sources) -> (Vec<String>, Vec<String>) {
+fn differences(old: &Lines, new: &Lines) -> (Vec<String>, Vec<String>) {
     let nothing = Vec::new();
     let mut paths: Vec<&String> = old.keys().chain(new.keys()).collect();
     paths.sort();
@@ -149,6 +149,13 @@ fn not_moved(removed: &[String], added: &[String]) -> usize {
 }
 
 impl Table {
+    /// Takes up what the chapters show.
+    pub fn add_shares(&mut self, shares: &Shares) {
+        for row in &mut self.rows {
+            row.shown = shares.of(row.number).map(Share::percent);
+        }
+    }
+
     /// Every limit that is passed, in words.
     pub fn faults(&self) -> Vec<String> {
         self.rows.iter().flat_map(Row::faults).collect()
@@ -189,22 +196,24 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}new crates",
-            "step", "added", "removed", "rewritten", "total", "longest function"
+            "{:14}{:>6}{:>8}{:>10}{:>6}{:>6}  {:18}new crates",
+            "step", "added", "removed", "rewritten", "total", "shown", "longest function"
         )?;
         for row in &self.rows {
             let share = (row.rewritten * 100).checked_div(row.before).unwrap_or(0);
             let rewritten = format!("{} ({share}%)", row.rewritten);
-            let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 21);
+            let longest = cut(&format!("{} {}", row.longest.lines, row.longest.name), 17);
+            let shown = row.shown.map_or("-".into(), |percent| format!("{percent}%"));
             let line = format!(
-                "{:14}{:>6}{:>8}{:>10}{:>6}  {:22}{}",
+                "{:14}{:>6}{:>8}{:>10}{:>6}{:>6}  {:18}{}",
                 cut(&row.name, 14),
                 row.added,
                 row.removed,
                 rewritten,
                 row.total,
+                shown,
                 longest,
-                cut(&row.new_crates.join(", "), 12)
+                cut(&row.new_crates.join(", "), 9)
             );
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -231,6 +240,7 @@ mod tests {
             before: 10_000,
             new_crates: vec!["a-crate-with-a-long-name".into()],
             longest: Function { name: "Agent::answer_every_call_of_a_reply".into(), lines: 40 },
+            shown: Some(100),
         };
         let shown = Table { rows: vec![row] }.to_string();
         let wide: Vec<&str> = shown
@@ -238,6 +248,6 @@ mod tests {
             .filter(|line| line.chars().count() > 80 && !line.starts_with("too much"))
             .collect();
         assert_eq!(wide, [""; 0]);
-        assert!(shown.contains("40 Agent::answer_eve…"), "{shown}");
+        assert!(shown.contains("40 Agent::answer…"), "{shown}");
     }
 }

@@ -57,7 +57,7 @@ fn description(step: &Step) -> Result<String> {
 /// Code lines, as `stats` counts them.
 fn sizes(book: &Book) -> Result<String> {
     let mut rows = Vec::new();
-    for row in stats::count(&book.root)?.rows {
+    for row in stats::count(&book.steps, &book.sources)?.rows {
         let step = book.step(row.number)?;
         let crates: Vec<String> = row.new_crates.iter().map(|name| format!("`{name}`")).collect();
         rows.push(vec![

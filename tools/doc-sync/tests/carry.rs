@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use doc_sync::carry::carry;
-use doc_sync::stats;
+use doc_sync::repo;
+use doc_sync::sources::Sources;
+use doc_sync::stats::{self, Table};
 
 const AGENT: &str = "//! The loop.\n\nfn run() {\n    ask();\n}\n\nfn ask() {\n    send();\n}\n";
 
@@ -47,6 +49,10 @@ fn repository() -> tempfile::TempDir {
     git(root, &["add", "-A"]);
     git(root, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "steps"]);
     folder
+}
+
+fn count(root: &Path) -> Table {
+    stats::count(&repo::steps(root).unwrap(), &Sources::default()).unwrap()
 }
 
 #[test]
@@ -131,7 +137,7 @@ fn stats_count_what_a_step_adds_moves_and_rewrites() {
     // `fn c` moves to another file, `fn b` is rewritten.
     put(root, "steps/02-edit/src/old.rs", "fn a() {}\nfn b2() {}\n");
     put(root, "steps/02-edit/src/tools.rs", "fn tools() {}\nfn c() {}\n");
-    let table = stats::count(root).unwrap();
+    let table = count(root);
     let row = &table.rows[2];
     assert_eq!((row.added, row.removed, row.rewritten, row.total), (3, 2, 1, 11));
     assert_eq!(table.faults(), Vec::<String>::new());
@@ -146,7 +152,7 @@ fn stats_name_each_limit_that_is_passed() {
     put(root, "steps/02-edit/src/agent.rs", "");
     put(root, "steps/02-edit/Cargo.toml", "[dependencies]\na = \"1\"\nb = \"1\"\n");
     assert_eq!(
-        stats::count(root).unwrap().faults(),
+        count(root).faults(),
         [
             "02-edit: 262 code lines added, at most 250",
             "02-edit: 5 code lines rewritten, at most 1",

@@ -34,8 +34,8 @@ fn every_rule_is_explained() {
     assert_eq!(
         rules,
         [
-            "comment", "block", "drift", "twice", "fence", "front", "chapter", "coverage", "link",
-            "command", "phrase"
+            "comment", "block", "drift", "run", "twice", "fence", "front", "chapter", "coverage",
+            "link", "command", "phrase"
         ]
     );
 }
@@ -52,7 +52,7 @@ fn a_comment_that_cannot_be_read_is_a_fault() {
             "[comment] book/src/00-lamp.md:82: `doc-sync end` ends nothing; delete it, or write the opening comment above it",
             "[comment] book/src/00-lamp.md:84: a doc-sync comment stands on one line of its own, at the margin",
             "[comment] book/src/00-lamp.md:86: a doc-sync comment stands on one line of its own, at the margin",
-            "[comment] book/src/00-lamp.md:88: there is no origin `itme`: there are item, file, diff, rest, run, without, exercise, solution, table, picture",
+            "[comment] book/src/00-lamp.md:88: there is no origin `itme`: there are item, file, diff, rest, run, without, wire, exercise, solution, table, picture",
             "[comment] book/src/00-lamp.md:90: the end of this block is missing: write `<!-- doc-sync end -->` on a line of its own behind it, or delete the old block",
             "[twice] book/src/00-lamp.md:90: this block stands at book/src/00-lamp.md:9 too; if both are meant, end this one's origin with `again`",
             "[fence] book/src/00-lamp.md:92: this block has no origin; write one above it (`<!-- doc-sync item … -->`) in its place, or `,illustration` behind its language",
@@ -67,7 +67,8 @@ fn a_block_that_cannot_be_made_is_a_fault() {
          <!-- doc-sync item 07 lamp.rs Lamp -->\n<!-- doc-sync diff lamp.rs Lamp -->\n\
          <!-- doc-sync item lamp.rs Lamp::light from \"self\" to \"}\" -->\n\
          <!-- doc-sync file scene.toml table verfy -->\n\
-         <!-- doc-sync diff 01 lamp.rs Lamp::new -->\n",
+         <!-- doc-sync diff 01 lamp.rs Lamp::new -->\n<!-- doc-sync item scene.toml verify -->\n\
+         <!-- doc-sync diff 01 Cargo.toml name -->\n",
     );
     assert_eq!(
         found,
@@ -79,6 +80,8 @@ fn a_block_that_cannot_be_made_is_a_fault() {
             "[block] book/src/00-lamp.md:86: 2 lines of `Lamp::light` hold `self`; take a longer text",
             "[block] book/src/00-lamp.md:87: scene.toml has no table `verfy`; did you mean `verify`?",
             "[block] book/src/00-lamp.md:88: `Lamp::new` has no change here since step 00; show it with `item` or `file`, or drop the block",
+            "[block] book/src/00-lamp.md:89: scene.toml is no Rust; show it with `file`",
+            "[block] book/src/00-lamp.md:90: Cargo.toml has no items, since it is no Rust; name the file alone",
         ]
     );
 }
@@ -103,6 +106,17 @@ fn a_block_that_is_not_made_yet_is_a_fault() {
         faults_of("\n<!-- doc-sync file scene.toml -->\n"),
         [
             "[drift] book/src/00-lamp.md:82: this block is not made yet; `cargo run -p doc-sync -- sync` makes it",
+        ]
+    );
+}
+
+#[test]
+fn a_stored_run_that_no_block_shows_is_a_fault() {
+    let found = faults(|shelf| shelf.write("book/runs/step00.txt", "$ cargo run\n"));
+    assert_eq!(
+        found,
+        [
+            "[run] book/runs/step00.txt:1: no block shows this run; `cargo run -p doc-sync -- sync` removes it"
         ]
     );
 }

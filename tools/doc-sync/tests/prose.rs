@@ -125,7 +125,7 @@ proptest! {
 fn one_block(page: &str, body: &str) -> String {
     let (regions, _) = regions::find(page);
     assert_eq!(regions.len(), 1, "{page}");
-    sync::rewrite(page, &regions, &[Some(body)]).unwrap()
+    sync::rewrite(page, &regions, &[Some(body)]).expect("its block is written")
 }
 
 #[test]

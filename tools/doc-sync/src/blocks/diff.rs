@@ -15,7 +15,7 @@ use crate::changes::{self, Row};
 use crate::generate::{self, Block};
 use crate::origin::Part;
 use crate::repo::Step;
-use crate::sources::{self, Item, Source};
+use crate::sources::{self, Item, Kind, Source};
 
 /// Unchanged lines that are shown around a change.
 const AROUND: usize = 2;
@@ -58,12 +58,17 @@ pub fn diff(
     let words = words.map(|words| format!(", {words}")).unwrap_or_default();
     let counts = counts(pieces.iter().flatten());
     let place = format!("*{}{place}{words}: {counts}*", place::file(at, &path));
-    Ok(block(at, &path, &place, &pieces))
+    // In a single function there is no other item to name.
+    let is_wide = path.ends_with(".rs") && names.iter().all(|name| name.starts_with("impl "));
+    let source = if is_wide { at.book.sources.get(at.step, &path)? } else { None };
+    let item_of = |line| source.as_ref().and_then(|source| item_inside(source, line));
+    let texts: Vec<String> =
+        pieces.iter().map(|lines| written_in(lines, &path, &item_of)).collect();
+    Ok(block(at, &path, &place, &pieces, &texts))
 }
 
-/// A block of these pieces, an empty line between them.
-pub fn block(at: &At, path: &str, place: &str, pieces: &[Vec<Line>]) -> Block {
-    let texts: Vec<String> = pieces.iter().map(|lines| written(lines, path)).collect();
+/// A block of these pieces, written as `texts`, an empty line between them.
+pub fn block(at: &At, path: &str, place: &str, pieces: &[Vec<Line>], texts: &[String]) -> Block {
     let mut lines = Vec::new();
     for piece in pieces {
         lines.extend(lines_shown(&folded(piece)).filter_map(|line| line.new.map(|at| at + 1)));
@@ -139,6 +144,9 @@ fn of_items(
     path: &str,
     names: &[String],
 ) -> Result<(Vec<Vec<Line>>, String)> {
+    if !path.ends_with(".rs") {
+        bail!("{path} has no items, since it is no Rust; name the file alone");
+    }
     let source = at.book.sources.get(at.step, path)?;
     let mut pieces = Vec::new();
     let mut found = Vec::new();
@@ -164,10 +172,10 @@ fn of_items(
 
 /// An item that the step no longer has. Errors where the step before has none either.
 fn removed(at: &At, before: &Step, path: &str, name: &str) -> Result<(Arc<Source>, Item)> {
-    if let Some(old) = at.book.sources.get(before, path)? {
-        if let Some(item) = old.find_any(name).first().map(|item| (*item).clone()) {
-            return Ok((old, item));
-        }
+    if let Some(old) = at.book.sources.get(before, path)?
+        && let Some(item) = old.find_any(name).first().map(|item| (*item).clone())
+    {
+        return Ok((old, item));
     }
     let source = at.book.sources.need(at.step, path)?;
     source.find(name, path)?;
@@ -237,21 +245,45 @@ fn indentation(line: &Line) -> usize {
 
 /// The diff as text: sign, then the line, as near to the margin as its neighbours let it be.
 pub fn written(lines: &[Line], path: &str) -> String {
+    written_in(lines, path, &|_| None)
+}
+
+/// The same. A fold before a change in another item names it; `item_of` knows the item that a line
+/// of the new file, from 0, is inside of.
+fn written_in(lines: &[Line], path: &str, item_of: &dyn Fn(usize) -> Option<String>) -> String {
     let shown = folded(lines);
     let texts: Vec<&str> = lines_shown(&shown).map(|line| line.text.as_str()).collect();
     let margin = depth(&texts);
     let (open, close) = comment(path);
-    let write = |shown: &Shown| match shown {
-        Shown::Fold { depth } => {
-            format!(" {}{open}…{close}", " ".repeat(depth.saturating_sub(margin)))
-        }
-        Shown::Line(line) => {
-            let code = line.text.get(margin..).unwrap_or("");
-            format!("{}{code}", line.sign).trim_end().to_string()
-        }
-    };
-    let texts: Vec<String> = shown.iter().map(write).collect();
-    texts.join("\n")
+    let mut text = Vec::new();
+    let mut item = None;
+    for (at, part) in shown.iter().enumerate() {
+        let line = match part {
+            Shown::Line(line) => {
+                item = line.new.and_then(item_of).or(item);
+                let code = line.text.get(margin..).unwrap_or("");
+                format!("{}{code}", line.sign).trim_end().to_string()
+            }
+            Shown::Fold { depth } => {
+                let next = lines_shown(&shown[at..]).find_map(|line| line.new).and_then(item_of);
+                let place = next.filter(|next| item.as_ref() != Some(next));
+                let place = place.map(|item| format!(" in {item}")).unwrap_or_default();
+                let blanks = " ".repeat(depth.saturating_sub(margin));
+                format!(" {blanks}{open}…{place}{close}")
+            }
+        };
+        text.push(line);
+    }
+    text.join("\n")
+}
+
+/// The function, type or constant that a line is inside of, its first line excluded: that one says
+/// itself what it begins.
+fn item_inside(source: &Source, line: usize) -> Option<String> {
+    let around = source.around(line);
+    let item = around.last().filter(|item| !item.is_container() && item.lines.start < line)?;
+    let is_named = !matches!(item.kind, Kind::Head | Kind::Use | Kind::ModLine | Kind::Other);
+    is_named.then(|| item.full_name())
 }
 
 fn lines_shown<'a>(shown: &'a [Shown<'a>]) -> impl Iterator<Item = &'a Line> {

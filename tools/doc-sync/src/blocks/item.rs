@@ -6,6 +6,7 @@ use std::ops::Range;
 use anyhow::Result;
 
 use super::{At, cut, fence, frame, place};
+use crate::changes;
 use crate::generate::{Block, Shown};
 use crate::origin::Part;
 use crate::sources::{self, Item, Source};
@@ -76,12 +77,11 @@ fn with_marks(text: &str, part: &Range<usize>, whole: &Range<usize>) -> String {
 }
 
 fn state(at: &At, path: &str, source: &Source, lines: &[usize]) -> Result<String> {
-    let text = source.lines();
-    let full: Vec<usize> =
-        lines.iter().copied().filter(|line| !text[*line].trim().is_empty()).collect();
+    let counted = changes::counted(source);
+    let lines: Vec<&usize> = lines.iter().filter(|line| counted.contains(line)).collect();
     let added = at.book.added(at.step)?;
     let none = BTreeSet::new();
     let added = added.get(path).unwrap_or(&none);
-    let new = full.iter().filter(|line| added.contains(line)).count();
-    Ok(place::state(at, full.len(), new))
+    let new = lines.iter().filter(|line| added.contains(line)).count();
+    Ok(place::state(at, lines.len(), new))
 }

@@ -15,14 +15,14 @@ pub fn file(at: &At, path: &str) -> String {
 /// `, in `impl Agent`, after `new`` for whole items; nothing where there is nothing to say.
 pub fn of_items(source: &Source, items: &[&Item]) -> String {
     let Some(first) = items.first() else { return String::new() };
-    if first.kind == Kind::Head {
-        return ", at the top".into();
-    }
     let follow = items
         .windows(2)
         .all(|pair| source.before(pair[1]).is_some_and(|before| before.lines == pair[0].lines));
     if !follow {
         return format!(": {}", names(items));
+    }
+    if first.kind == Kind::Head {
+        return ", at the top".into();
     }
     let holder = source.holder(first);
     let mut place = holder.map(|holder| format!(", in `{}`", shown(holder))).unwrap_or_default();

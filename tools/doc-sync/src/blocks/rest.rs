@@ -61,7 +61,7 @@ fn changed(at: &At, path: &str, lines: &[Line]) -> Option<Block> {
         return None;
     }
     let place = format!("*{}: {}*", place::file(at, path), diff::counts(lines.iter()));
-    Some(diff::block(at, path, &place, &[lines.to_vec()]))
+    Some(diff::block(at, path, &place, &[lines.to_vec()], &[diff::written(lines, path)]))
 }
 
 /// What a file brings in, against what it brought in before.

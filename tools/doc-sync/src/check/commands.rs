@@ -89,10 +89,9 @@ impl Command<'_> {
     fn arguments(&self, name: &str, program: &Program, words: &[&str]) -> Option<String> {
         let words: Vec<&str> = words.iter().copied().take_while(|word| *word != "--").collect();
         let subcommands: Vec<&str> = program.subcommands.iter().map(String::as_str).collect();
-        if let Some(first) = words.first().filter(|first| is_name(first) && !program.is_step) {
-            if subcommands.len() > 1 && !subcommands.contains(first) {
-                return Some(format!("{name} has no `{first}`{}", near::hint(first, &subcommands)));
-            }
+        let first = words.first().filter(|first| is_name(first) && subcommands.len() > 1);
+        if let Some(first) = first.filter(|first| !subcommands.contains(first)) {
+            return Some(format!("{name} has no `{first}`{}", near::hint(first, &subcommands)));
         }
         let switches: Vec<&str> = program.switches.iter().map(String::as_str).collect();
         for (at, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with("--")) {

@@ -31,6 +31,10 @@ impl Share {
 }
 
 impl Shares {
+    pub fn of(&self, step: usize) -> Option<&Share> {
+        self.0.iter().find(|share| share.step == step)
+    }
+
     /// All steps that have a chapter together.
     pub fn total(&self) -> Share {
         let sum = |count: fn(&Share) -> usize| self.0.iter().map(count).sum();

@@ -8,6 +8,8 @@ use crate::origin::Part;
 use crate::repo;
 use crate::sources;
 
+use super::what::SEED;
+
 /// Stands for lines that are not shown.
 pub const CUT: &str = "⋯";
 
@@ -17,9 +19,12 @@ pub fn command(step: usize, words: &[String]) -> String {
     let count = words.iter().take_while(is_variable).count();
     let (variables, switches) = words.split_at(count);
     let variables: String = variables.iter().map(|word| quoted_value(word) + " ").collect();
-    let switches: String = switches.iter().map(|word| format!(" {}", quoted(word))).collect();
-    let dashes = if switches.is_empty() { "" } else { " --" };
-    format!("{variables}cargo run -p step{step:02}{dashes}{switches}")
+    let mut switches: String = switches.iter().map(|word| format!(" {}", quoted(word))).collect();
+    // A diff draws nothing.
+    if !words.iter().any(|word| word == "--diff") {
+        switches += &format!(" --seed {SEED}");
+    }
+    format!("{variables}cargo run -p step{step:02} --{switches}")
 }
 
 fn quoted(word: &str) -> String {
@@ -109,13 +114,14 @@ mod tests {
 
     #[test]
     fn the_command_is_what_a_reader_types() {
-        assert_eq!(command(2, &[]), "cargo run -p step02");
+        assert_eq!(command(2, &[]), "cargo run -p step02 -- --seed 7");
+        assert_eq!(command(2, &words(&["--diff"])), "cargo run -p step02 -- --diff");
         let scene = words(&["--scene", "02"]);
-        assert_eq!(command(1, &scene), "cargo run -p step01 -- --scene 02");
+        assert_eq!(command(1, &scene), "cargo run -p step01 -- --scene 02 --seed 7");
         let off = words(&["LOOPWRIGHT_OFF=snip, compaction", "--keep"]);
         assert_eq!(
             command(7, &off),
-            "LOOPWRIGHT_OFF=\"snip, compaction\" cargo run -p step07 -- --keep"
+            "LOOPWRIGHT_OFF=\"snip, compaction\" cargo run -p step07 -- --keep --seed 7"
         );
     }
 

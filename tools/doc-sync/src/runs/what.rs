@@ -8,6 +8,7 @@ use super::figures;
 use super::hash::{Hash, Hashes};
 use super::same::FORM;
 use crate::book::Book;
+use crate::origin::Half;
 use crate::repo::{self, Step};
 
 /// Every run draws the same values.
@@ -21,6 +22,8 @@ pub enum What {
     Without { step: usize, claim: String },
     /// An exercise's scene on its step, as the step is or with the solution.
     Exercise { name: String, solved: bool },
+    /// A part of a request or reply of a step's own scene, as JSON.
+    Wire { step: usize, half: Half, number: usize, path: String },
     /// Every scene on every step.
     Matrix,
     /// What the requests and replies of a step's own scene hold, and its screen: what pictures are
@@ -40,6 +43,9 @@ impl What {
                 name => format!("step{step:02}-{name}.txt"),
             },
             What::Without { step, claim } => format!("step{step:02}-without-{}.txt", slug(claim)),
+            What::Wire { step, half, number, path } => {
+                format!("step{step:02}-{}-{number}-{}.json", half.name(), slug(path))
+            }
             What::Exercise { name, solved: false } => format!("exercise-{name}.txt"),
             What::Exercise { name, solved: true } => format!("exercise-{name}-solved.txt"),
             What::Matrix => "matrix.txt".to_string(),
@@ -86,7 +92,10 @@ impl What {
                     book.steps.iter().for_each(|other| paths.extend(code_of(other)));
                 }
             }
-            What::Without { step, .. } | What::Figures { step } | What::Times { step } => {
+            What::Without { step, .. }
+            | What::Figures { step }
+            | What::Times { step }
+            | What::Wire { step, .. } => {
                 let step = book.step(*step)?;
                 paths.extend(code_of(step));
                 paths.extend(scene_in(&step.folder));

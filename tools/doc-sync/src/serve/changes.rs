@@ -67,3 +67,57 @@ fn difference(old: &Stamps, new: &Stamps) -> Option<PathBuf> {
     let gone = || old.keys().find(|path| !new.contains_key(*path));
     changed.map(|(path, _)| path).or_else(gone).cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOK: Duration = Duration::from_millis(20);
+
+    /// A root with a step, a chapter, and pages that were made within the book's folder.
+    fn desk() -> (tempfile::TempDir, Desk) {
+        let folder = tempfile::tempdir().unwrap();
+        let desk = Desk { root: folder.path().to_path_buf(), folder: "book".into() };
+        for file in FILES {
+            write(&desk, file, "as it was");
+        }
+        (folder, desk)
+    }
+
+    const FILES: [&str; 4] =
+        ["steps/00-loop/src/agent.rs", "book/src/00-loop.md", "book/out/book.js", "steps/target/a"];
+
+    fn write(desk: &Desk, file: &str, text: &str) {
+        let path = desk.root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    async fn change_seen(desk: &Desk, seen: &mut Stamps) -> Option<PathBuf> {
+        let wait = Duration::from_secs(5);
+        tokio::time::timeout(wait, next(desk, seen, LOOK)).await.ok()
+    }
+
+    #[tokio::test]
+    async fn a_change_of_a_chapter_or_of_a_step_is_seen_once() {
+        let (_folder, desk) = desk();
+        let mut seen = stamps(&desk);
+        for file in ["book/src/00-loop.md", "steps/00-loop/src/agent.rs", "book/src/new.md"] {
+            write(&desk, file, "changed, and longer");
+            assert_eq!(change_seen(&desk, &mut seen).await, Some(PathBuf::from(file)));
+            assert_eq!(stamps(&desk), seen);
+        }
+        fs::remove_file(desk.root.join("book/src/new.md")).unwrap();
+        assert_eq!(change_seen(&desk, &mut seen).await, Some(PathBuf::from("book/src/new.md")));
+    }
+
+    #[test]
+    fn what_programs_write_is_not_looked_at() {
+        let (_folder, desk) = desk();
+        let before = stamps(&desk);
+        assert_eq!(before.len(), 2, "{before:?}");
+        write(&desk, "book/out/index.html", "made anew");
+        write(&desk, "steps/target/b", "made anew");
+        assert_eq!(stamps(&desk), before);
+    }
+}

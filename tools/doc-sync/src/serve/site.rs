@@ -92,7 +92,8 @@ fn dressed(file: &Path, bytes: Vec<u8>, edition: &Edition) -> Vec<u8> {
     if kind(file) != "text/html" {
         return bytes;
     }
-    page::with_news(&String::from_utf8_lossy(&bytes), edition).into_bytes()
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    page::with_news(&String::from_utf8_lossy(&bytes), &name, edition).into_bytes()
 }
 
 fn respond(status: StatusCode, kind: &'static str, bytes: Vec<u8>) -> Response {
@@ -116,3 +117,7 @@ fn kind(file: &Path) -> &'static str {
         _ => "application/octet-stream",
     }
 }
+
+#[cfg(test)]
+#[path = "site/tests.rs"]
+mod tests;

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use anyhow::{Result, anyhow};
 use syn::spanned::Spanned;
 use syn::{Attribute, ImplItem, TraitItem};
 
@@ -64,19 +63,15 @@ impl Item {
     }
 }
 
-/// All items of a file, in order. Errors where it is no Rust.
-pub fn read(text: &str) -> Result<Vec<Item>> {
-    let file = syn::parse_file(text).map_err(|error| {
-        let place = error.span().start();
-        anyhow!("line {}, column {}: {error}", place.line, place.column + 1)
-    })?;
+/// All items of a file, in order.
+pub fn of(text: &str, file: &syn::File) -> Vec<Item> {
     let lines: Vec<&str> = text.lines().collect();
     let mut reader = Reader { lines, floor: 0 };
     let mut items = reader.head();
     for item in &file.items {
         items.push(reader.item(item, None));
     }
-    Ok(items)
+    items
 }
 
 struct Reader<'a> {

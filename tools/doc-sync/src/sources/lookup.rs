@@ -52,11 +52,11 @@ impl Source {
         self.all().into_iter().find(holds)
     }
 
-    /// The item that stands directly before this one in the same file or holder.
+    /// The item that stands before this one in the same file or holder; imports are passed over.
     pub fn before(&self, item: &Item) -> Option<&Item> {
         let siblings = siblings(&self.items, item)?;
         let at = siblings.iter().position(|other| other.lines == item.lines)?;
-        siblings[..at].last().filter(|before| is_named(before))
+        siblings[..at].iter().rfind(|before| is_named(before))
     }
 }
 

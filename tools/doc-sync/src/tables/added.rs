@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use similar::{ChangeTag, TextDiff};
 
 use super::{Side, linked, markdown, number};
 use crate::book::Book;
-use crate::code;
-use crate::repo::{self, Step};
+use crate::repo::Step;
 
 /// A file's code lines by its path below `src`.
 type Code = BTreeMap<String, Vec<String>>;
@@ -17,7 +16,7 @@ pub fn table(book: &Book) -> Result<String> {
     let mut rows = Vec::new();
     let mut before = Code::new();
     for step in &book.steps {
-        let code = read(step)?;
+        let code = read(step, book)?;
         let mut name = linked(book, step);
         for (file, is_new, added, removed) in changes(&before, &code) {
             let kind = if is_new { "new" } else { "changed" };
@@ -37,14 +36,11 @@ pub fn table(book: &Book) -> Result<String> {
     Ok(markdown(&["step", "file", "", "added", "removed"], &sides, &rows))
 }
 
-fn read(step: &Step) -> Result<Code> {
+fn read(step: &Step, book: &Book) -> Result<Code> {
     let mut files = Code::new();
-    for (path, bytes) in repo::files_on_disk(&step.folder.join("src"))? {
-        if path.ends_with(".rs") {
-            let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
-            let code = code::read(&text).with_context(|| format!("{}/src/{path}", step.name))?;
-            files.insert(path, code.lines);
-        }
+    for path in book.sources.names(step)?.iter() {
+        let name = path.strip_prefix("src/").unwrap_or(path).to_string();
+        files.insert(name, book.sources.need(step, path)?.code.lines.clone());
     }
     Ok(files)
 }

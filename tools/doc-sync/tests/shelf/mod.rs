@@ -78,7 +78,7 @@ pub struct Shelf(TempDir);
 impl Shelf {
     /// Two steps, a chapter each, all blocks made.
     pub fn new() -> Self {
-        let shelf = Self(TempDir::new().unwrap());
+        let shelf = Self(TempDir::new().expect("a temporary folder"));
         shelf.write("Cargo.toml", "[workspace]\n");
         shelf.step("00-lamp", LAMP, MAIN);
         let noted = LAMP.replace(
@@ -121,12 +121,12 @@ impl Shelf {
 
     pub fn write(&self, path: &str, text: &str) {
         let path = self.root().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::create_dir_all(path.parent().expect("a file in the shelf")).expect("its folder");
+        fs::write(path, text).expect("a file that can be written");
     }
 
     pub fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.root().join(path)).unwrap()
+        fs::read_to_string(self.root().join(path)).expect("a file that is there")
     }
 
     pub fn page(&self, name: &str, text: &str) {
@@ -147,15 +147,15 @@ impl Shelf {
     }
 
     pub fn book(&self, runs: Runs) -> Book {
-        Book::load(self.root(), Path::new("book"), runs).unwrap()
+        Book::load(self.root(), Path::new("book"), runs).expect("a book that can be read")
     }
 
     pub fn sync(&self) -> sync::Report {
-        sync::sync(&self.book(Runs::Renewed)).unwrap()
+        sync::sync(&self.book(Runs::Renewed)).expect("pages that can be written")
     }
 
     pub fn check(&self) -> Report {
-        check::check(&self.book(Runs::Stored)).unwrap()
+        check::check(&self.book(Runs::Stored)).expect("steps that can be read")
     }
 
     /// Rule and text of each fault.
