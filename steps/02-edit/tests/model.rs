@@ -110,3 +110,25 @@ fn an_empty_text_beside_a_call_is_left_out() {
     let message = usable(reply("tool_use", content)).unwrap();
     assert!(matches!(message.content.as_slice(), [Block::ToolUse { .. }]), "{message:?}");
 }
+
+#[test]
+fn a_text_behind_a_call_goes_before_it() {
+    let content = json!([
+        {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a"}},
+        {"type": "text", "text": "I read it."},
+    ]);
+    let message = usable(reply("tool_use", content)).unwrap();
+    assert!(
+        matches!(message.content.as_slice(), [Block::Text { .. }, Block::ToolUse { .. }]),
+        "{message:?}"
+    );
+}
+
+#[test]
+fn an_odd_call_in_a_reply_is_put_in_form() {
+    let content = json!([{"type": "tool_use", "id": "", "name": "read file", "input": "a"}]);
+    let message = usable(reply("tool_use", content)).unwrap();
+    let input = json!({ "unreadable_arguments": "a" });
+    let call = Block::ToolUse { id: "_".to_string(), name: "read_file".to_string(), input };
+    assert_eq!(message.content, [call]);
+}

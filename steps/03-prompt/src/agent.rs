@@ -3,7 +3,7 @@
 //! that calls nothing is the answer.
 //!
 //! A tool that fails does not end the loop. The model gets the error as the result of its call, and
-//! most of the time it does better in the next turn.
+//! most of the time its next reply is better.
 
 use anyhow::{Result, bail};
 use lesson::screen;

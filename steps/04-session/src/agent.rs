@@ -3,7 +3,7 @@
 //! that calls nothing is the answer.
 //!
 //! A tool that fails does not end the loop. The model gets the error as the result of its call, and
-//! most of the time it does better in the next turn.
+//! most of the time its next reply is better.
 //!
 //! Each message is in the session's file before the loop goes on, so that whatever ends the process
 //! leaves behind what the model has seen and done.
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::message::{Block, Message, Role};
 use crate::model::{Model, Usage};
 use crate::prompt::{self, Prompt};
-use crate::session::Session;
+use crate::session::{Session, mend};
 use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
@@ -69,7 +69,7 @@ impl Agent {
     /// Sends the conversation, and shows what the cache did for it.
     async fn ask(&mut self) -> Result<Message> {
         let (system, offered) = (self.prompt.system(), self.tools.offered());
-        let messages = prompt::with_marks(&self.session.messages)?;
+        let messages = prompt::with_marks(&mend(&self.session.messages))?;
         let (reply, usage) = self.model.ask(&system, &messages, offered).await?;
         show_cache(&usage);
         self.session.used(&self.model.name, usage)?;

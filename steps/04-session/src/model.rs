@@ -136,7 +136,11 @@ fn usable(mut reply: Reply) -> Result<Message> {
     if !reply.content.iter().any(is_whole) || reply.content.iter().any(is_torn) {
         bail!("the model's reply is empty, no text and no whole call ({reason}): ask again");
     }
-    Ok(Message { role: Role::Assistant, content: reply.content })
+    let in_form = reply.content.into_iter().filter_map(|block| block.in_form(Role::Assistant));
+    let mut content: Vec<Block> = in_form.collect();
+    // A text behind a call would part it from its result.
+    content.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
+    Ok(Message { role: Role::Assistant, content })
 }
 
 /// Type and message of an error body; the beginning of a body that has another form.

@@ -5,13 +5,15 @@
 //! process that is killed loses nothing that the model has seen. (When the machine itself dies, the
 //! last lines may be lost: waiting for the disk at each message is left out on purpose.)
 //!
-//! Reading back trusts nothing. A line that is torn or makes no sense is left out and said, and
-//! what is then missing around it is mended in memory: the API refuses a history in which a call
-//! has no result. The file keeps what really happened.
+//! Reading back trusts nothing. A line that is torn or makes no sense is left out and said. The API
+//! refuses a history in which a call has no result, or an id stands twice, and would refuse it in
+//! every request after that. So each request is made of the history as `mend` puts it right, whether
+//! a line is missing, a disk was full or a model erred. The file keeps what really happened.
 //!
 //! Left out on purpose: two processes in one session (each start makes a file of its own), deleting
 //! old sessions, and two projects whose paths differ in signs alone (`a/b`, `a-b`).
 
+use std::collections::HashSet;
 use std::fs::{self, DirEntry, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Block, Message, Role};
+use crate::message::{Block, Message, Role, plain};
 use crate::model::Usage;
 use crate::prompt;
 
@@ -77,9 +79,9 @@ impl Session {
                 }
             }
         }
-        let mended = mend(session.messages.clone());
+        let mended = mend(&session.messages);
         if mended != session.messages {
-            notes.push("calls without a result are taken as interrupted".to_string());
+            notes.push("mended: calls without a result are taken as interrupted".to_string());
         }
         session.messages = mended;
         session.file = Some((path, file));
@@ -146,8 +148,7 @@ fn create_in(folder: &Path, now: SystemTime) -> Result<(PathBuf, File)> {
 /// The names of all sessions in the folder, the newest last.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let name =
-        |file: DirEntry| Some(file.file_name().to_str()?.strip_suffix(".jsonl")?.to_string());
+    let name = |it: DirEntry| Some(it.file_name().to_str()?.strip_suffix(".jsonl")?.to_string());
     let mut names: Vec<String> = entries.filter_map(name).collect();
     names.sort();
     names
@@ -157,40 +158,52 @@ fn names_in(folder: &Path) -> Vec<String> {
 const INTERRUPTED: &str = "error: interrupted before there was a result. What the call should do \
     may be done, half done or not done: look before you call again.";
 
-/// Makes a history that the strict API takes, out of whatever messages are left: each call gets its
-/// result, or is said to be interrupted; a result whose call is lost is lost too.
-pub fn mend(messages: Vec<Message>) -> Vec<Message> {
-    let mut mended: Vec<Message> = Vec::new();
+/// Makes a history that the strict API takes, out of whatever came and whatever is left. Each call
+/// has an id of its own and its result, or is said to be interrupted; a result whose call is lost is
+/// lost too. Of a longer history it makes the same and more, so that a cache can keep the beginning.
+pub fn mend(history: &[Message]) -> Vec<Message> {
+    // Of the calls of the message before: the id that each came with, and the one that it has now.
+    let (mut mended, mut taken, mut calls) = (Vec::new(), HashSet::new(), Vec::new());
     let end = Message { role: Role::Assistant, content: Vec::new() };
-    for Message { role, content } in messages.into_iter().chain([end]) {
-        let (user, model) = if role == Role::User { (content, vec![]) } else { (vec![], content) };
-        let user = answered(mended.last(), user);
-        for (role, content) in [(Role::User, user), (Role::Assistant, model)] {
-            if !content.is_empty() {
-                mended.push(Message { role, content });
+    for Message { role, content } in history.iter().chain([&end]) {
+        let in_form = content.iter().cloned().filter_map(|block| block.in_form(*role));
+        let (results, mut said): (Vec<_>, Vec<_>) =
+            in_form.partition(|block| matches!(block, Block::ToolResult { .. }));
+        let mut user = answered(std::mem::take(&mut calls), results);
+        said.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
+        for block in &mut said {
+            let Block::ToolUse { id, .. } = block else { continue };
+            let came_as = id.clone();
+            while !taken.insert(id.clone()) {
+                *id = format!("{came_as}_{}", taken.len());
             }
+            calls.push((came_as, id.clone()));
         }
+        if *role == Role::User {
+            user.append(&mut said);
+        }
+        mended.push(Message { role: Role::User, content: user });
+        mended.push(Message { role: Role::Assistant, content: said });
+    }
+    mended.retain(|message| !message.content.is_empty());
+    if mended.first().is_some_and(|first| first.role == Role::Assistant) {
+        mended.insert(0, Message::from_user("[what came before is lost]"));
     }
     mended
 }
 
-/// One result for each call in the message before, then what else this one holds.
-fn answered(before: Option<&Message>, content: Vec<Block>) -> Vec<Block> {
-    let (results, others): (Vec<_>, Vec<_>) =
-        content.into_iter().partition(|block| matches!(block, Block::ToolResult { .. }));
-    let result_of = |block: &Block| {
-        let Block::ToolUse { id, .. } = block else { return None };
-        let answers = |block: &&Block| matches!(block, Block::ToolResult { tool_use_id, .. } if tool_use_id == id);
-        Some(results.iter().find(answers).cloned().unwrap_or_else(|| interrupted(id)))
+/// One result for each call: the one that came for it, or else that it was interrupted.
+fn answered(calls: Vec<(String, String)>, mut results: Vec<Block>) -> Vec<Block> {
+    let answer = |(came_as, tool_use_id)| {
+        let is_it = |block: &Block| matches!(block, Block::ToolResult { tool_use_id, .. } if plain(tool_use_id) == came_as);
+        let found = results.iter().position(is_it).map(|at| results.remove(at));
+        let (content, is_error) = match found {
+            Some(Block::ToolResult { content, is_error, .. }) => (content, is_error),
+            _ => (INTERRUPTED.to_string(), true),
+        };
+        Block::ToolResult { tool_use_id, content, is_error }
     };
-    let calls = before.map(|message| message.content.as_slice()).unwrap_or_default();
-    calls.iter().filter_map(result_of).chain(others).collect()
-}
-
-/// The result of a call whose end nobody saw.
-fn interrupted(call: &str) -> Block {
-    let content = INTERRUPTED.to_string();
-    Block::ToolResult { tool_use_id: call.to_string(), content, is_error: true }
+    calls.into_iter().map(answer).collect()
 }
 
 /// US dollars for a million tokens: input, written to the cache (for five minutes), read from the

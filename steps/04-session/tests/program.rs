@@ -1,11 +1,14 @@
 //! The program as a whole, before a scripted model: on a terminal of its own, and in a pipe.
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mock_server::{Options, Scene, ScriptedModel, Values};
+use mock_server::scene::Limits;
+use mock_server::{Options, Scene, ScriptedModel, Values, judge};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A model that plays this scene, and a home for the program.
@@ -108,9 +111,79 @@ fn an_unknown_command_is_named_and_a_path_goes_to_the_model() {
 #[test]
 fn an_unknown_option_is_named_with_those_there_are() {
     let stage = Stage::with(TWO_QUESTIONS);
-    let (code, output) = stage.piped(&["--resum"], "");
-    assert_eq!(code, Some(1));
-    assert!(output.contains("there are -p \"QUESTION\" and --resume [SESSION]"), "{output}");
+    for (arguments, named) in [
+        (&["--resum"][..], "--resum makes no sense here"),
+        (&["-p", "How many lamps?", "--resum"], "--resum makes no sense here"),
+        (&["-p", ""], "-p makes no sense here"),
+    ] {
+        let (code, output) = stage.piped(arguments, "");
+        assert_eq!(code, Some(2), "{output}");
+        assert!(output.contains(named), "{output}");
+        assert!(
+            output.contains("-p QUESTION") && output.contains("--resume [SESSION]"),
+            "{output}"
+        );
+    }
+    assert_eq!(stage.asked(), Vec::<String>::new());
+}
+
+/// A server that answers whatever comes with these replies, one after another, and the messages that
+/// came.
+fn model_that_says(replies: Vec<Value>) -> (String, std::thread::JoinHandle<Vec<Value>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        let answer = |reply: Value| {
+            let (mut connection, _) = listener.accept().unwrap();
+            let request = read_request(&mut connection);
+            let body = reply.to_string();
+            let head =
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}", body.len());
+            write!(connection, "{head}\r\n\r\n{body}").unwrap();
+            request
+        };
+        replies.into_iter().map(answer).collect()
+    });
+    (url, served)
+}
+
+/// The body of a request.
+fn read_request(connection: &mut TcpStream) -> Value {
+    let mut reader = BufReader::new(connection);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn a_reply_in_a_wrong_form_does_not_spoil_the_session() {
+    let stage = Stage::with(TWO_QUESTIONS);
+    let call =
+        |id: &str| json!({ "type": "tool_use", "id": id, "name": "list files", "input": [] });
+    let content = json!([call("x"), call("x"), call(""), { "type": "text", "text": "I look." }]);
+    let wrong = json!({ "content": content, "stop_reason": "tool_use" });
+    let done =
+        json!({ "content": [{ "type": "text", "text": "Done." }], "stop_reason": "end_turn" });
+    let (url, served) = model_that_says(vec![wrong.clone(), wrong, done.clone(), done]);
+    let mut program = stage.program(&["-p", "Go."]);
+    assert!(program.env("ANTHROPIC_BASE_URL", &url).status().unwrap().success());
+    let mut program = stage.program(&["--resume", "-p", "More."]);
+    assert!(program.env("ANTHROPIC_BASE_URL", &url).status().unwrap().success());
+    let limits = Limits { context_window: 100_000, max_output: 64_000, cache_minimum: 1 };
+    for request in served.join().unwrap() {
+        assert_eq!(judge(&request, &limits).map(drop), Ok(()), "{request}");
+    }
 }
 
 #[test]

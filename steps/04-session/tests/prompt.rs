@@ -1,8 +1,10 @@
+use mock_server::{Options, Scene, ScriptedModel, Values};
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::Usage;
 
-/// A project two folders deep, with a home beside it.
+/// A repository with a folder two deep, and a home beside it.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -16,6 +18,7 @@ impl Place {
             fs::write(path, text).unwrap();
         }
         fs::create_dir_all(place.path("outer/inner")).unwrap();
+        fs::create_dir_all(place.path(".git")).unwrap();
         place
     }
 
@@ -87,6 +90,32 @@ fn instructions_come_from_the_folder_upward_and_the_nearest_last() {
          Contents of outer/inner/.claude/rules/b.md:\n\nrule b"
     );
     assert_eq!(complaints, Vec::<String>::new());
+}
+
+#[test]
+fn above_the_repository_nothing_is_read() {
+    let place = Place::with(&[("CLAUDE.md", "above"), ("outer/CLAUDE.md", "root")]);
+    // In a worktree it is a file.
+    fs::write(place.path("outer/.git"), "gitdir: elsewhere").unwrap();
+    assert_eq!(place.read().0, "Contents of outer/CLAUDE.md:\n\nroot");
+}
+
+#[test]
+fn above_the_home_folder_nothing_is_read() {
+    let place = Place::with(&[
+        ("CLAUDE.md", "above"),
+        ("outer/CLAUDE.md", "home"),
+        ("outer/inner/CLAUDE.md", "near"),
+    ]);
+    let (_, files, _) = instructions(&place.path("outer/inner"), Some(&place.path("outer")));
+    assert_eq!(files, [place.path("outer/CLAUDE.md"), place.path("outer/inner/CLAUDE.md")]);
+}
+
+#[test]
+fn outside_of_home_and_repository_the_folder_alone_is_read() {
+    let place = Place::with(&[("outer/CLAUDE.md", "above"), ("outer/inner/CLAUDE.md", "near")]);
+    fs::remove_dir(place.path(".git")).unwrap();
+    assert_eq!(place.read().0, "Contents of outer/inner/CLAUDE.md:\n\nnear");
 }
 
 #[test]
@@ -236,6 +265,15 @@ fn in_code_an_include_is_just_text() {
     assert_eq!(words("```\n@./no\n```\n@./yes"), [PathBuf::from("/p/yes")]);
     assert_eq!(words("- x\n  ```rust\n  @./no\n  ```\n@./yes"), [PathBuf::from("/p/yes")]);
     assert_eq!(words("```\n@./no\n"), Vec::<PathBuf>::new());
+    assert_eq!(words("~~~\n@./no ```\n~~~\n@./yes"), [PathBuf::from("/p/yes")]);
+    assert_eq!(words("``@./no ` @./no`` @./yes"), [PathBuf::from("/p/yes")]);
+    assert_eq!(words("```@./no``` @./yes"), [PathBuf::from("/p/yes")]);
+}
+
+#[test]
+fn a_stray_backtick_opens_no_code() {
+    let found = words("the key ` is odd\n@./a\nsee `@./no` @./b and `\n```\n@./no\n```\n@./c");
+    assert_eq!(found, ["/p/a", "/p/b", "/p/c"].map(PathBuf::from));
 }
 
 #[test]
@@ -314,6 +352,54 @@ async fn the_system_prompt_begins_with_the_core_and_is_the_same_at_every_call() 
     assert_ne!(early.system()[1], late.system()[1]);
     assert_eq!(early.system()[0]["cache_control"], json!({ "type": "ephemeral" }));
     assert_eq!(early.system()[1].get("cache_control"), None);
+}
+
+/// The tokens that a cache reads and writes in each of two calls of one conversation, where `system`
+/// makes the system prompt of a call.
+async fn cached(system: impl Fn(usize) -> Value) -> [(u64, u64); 2] {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let scene = "title = \"t\"\nproves = \"requests\"\n[model]\ncache_minimum = 100\n\
+        [[main]]\nuser = \"One?\"\n[[main]]\nsay = \"One.\"\n\
+        [[main]]\nuser = \"Two?\"\n[[main]]\nsay = \"Two.\"\n[verify]\nrequests = 2\n";
+    let scene = Scene::parse(scene, Path::new("scene.toml")).unwrap();
+    let values = Values::draw(&scene, 1);
+    let options = Options { port: 0, values, pace: None, events: None, rooms: Vec::new() };
+    let model = ScriptedModel::start(scene, options).await.unwrap();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let said = message(Role::Assistant, vec![text("One.")]);
+    let history = [Message::from_user("One?"), said, Message::from_user("Two?")];
+    for (call, length) in [1, 3].into_iter().enumerate() {
+        let messages = with_marks(&history[..length]).unwrap();
+        let request =
+            json!({ "model": "m", "max_tokens": 9, "system": system(call), "messages": messages });
+        let post = http.post(format!("{}/v1/messages", model.url())).header("x-api-key", "k");
+        post.header("anthropic-version", "2023-06-01").json(&request).send().await.unwrap();
+    }
+    let calls = model.journal();
+    tokio::task::yield_now().await;
+    [0, 1].map(|call| {
+        let usage = Usage::from(calls[call].reply["usage"].clone());
+        (usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
+    })
+}
+
+#[tokio::test]
+async fn with_the_core_first_the_second_call_reads_the_prefix_and_with_the_date_first_nothing() {
+    let place = Place::with(&[]);
+    let prompt = Prompt::gather(&place.path("outer"), None, UNIX_EPOCH).await;
+    let [first, second] = cached(|_| prompt.system()).await;
+    let date_first = |call: usize| {
+        let mut system = prompt.system();
+        system[0]["text"] = json!(format!("It is {call} o'clock.\n{CORE}"));
+        system
+    };
+    let [first_dated, second_dated] = cached(date_first).await;
+    println!("core first: read and written {first:?}, {second:?}");
+    println!("date first: read and written {first_dated:?}, {second_dated:?}");
+    assert_eq!((first.0, first_dated.0), (0, 0));
+    assert!(second.0 >= first.1 && second.0 > 500, "{second:?}");
+    assert_eq!(second_dated.0, 0);
+    assert!(second_dated.1 > first.1, "all of it is written anew: {second_dated:?}");
 }
 
 #[test]

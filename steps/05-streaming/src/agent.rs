@@ -7,7 +7,6 @@
 //! runs alone. Results are given in the order of the calls. Ctrl+C ends a reply or a tool, and every
 //! call still gets a result: without one, the API would refuse this conversation for ever.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -20,7 +19,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::message::{Block, Message, Role};
 use crate::model::{self, Model, Usage};
 use crate::prompt::{self, Prompt};
-use crate::session::{INTERRUPTED, Session};
+use crate::session::{INTERRUPTED, Session, mend};
 use crate::streaming::{Assembly, Piece};
 use crate::tools::{Tools, bounded};
 
@@ -91,7 +90,7 @@ impl Agent {
     /// is what has come.
     async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
         let (system, offered) = (self.prompt.system(), self.tools.offered());
-        let messages = prompt::with_marks(&self.session.messages)?;
+        let messages = prompt::with_marks(&mend(&self.session.messages))?;
         let mut reply = Assembly::default();
         let mut hand_out = |piece| match piece {
             Piece::Text(text) => screen::says_more(&text),
@@ -121,29 +120,30 @@ impl Agent {
 /// The calls of one reply.
 struct Calls {
     tools: Arc<Tools>,
-    /// Calls that have begun, by their id.
-    begun: HashMap<String, JoinHandle<(String, bool)>>,
+    /// Calls that have begun. Not by their id: a model may give one twice.
+    begun: Vec<(Block, JoinHandle<(String, bool)>)>,
     /// No call has come yet that does more than read: a read behind one must see what it did.
     only_reads: bool,
 }
 
 impl Calls {
     fn new(tools: &Arc<Tools>) -> Self {
-        Self { tools: tools.clone(), begun: HashMap::new(), only_reads: true }
+        Self { tools: tools.clone(), begun: Vec::new(), only_reads: true }
     }
 
     /// Begins a call that may begin before the reply is whole.
     fn begin(&mut self, block: &Block) {
-        let Block::ToolUse { id, name, input } = block else { return };
+        let Block::ToolUse { name, input, .. } = block else { return };
         self.only_reads &= Tools::only_reads(name);
         let may_begin = self.only_reads && self.begun.len() < SIDE_BY_SIDE;
-        if may_begin && !self.begun.contains_key(id) {
+        if may_begin && self.place_of(block).is_none() {
             screen::calls(name, input);
-            let (tools, name, input) = (self.tools.clone(), name.clone(), input.clone());
-            // On a thread of its own: reading a file holds up whoever does it.
-            let read = move || Handle::current().block_on(outcome(&tools, &name, &input));
-            self.begun.insert(id.clone(), spawn_blocking(read));
+            self.begun.push((block.clone(), on_a_thread(&self.tools, name, input)));
         }
+    }
+
+    fn place_of(&self, block: &Block) -> Option<usize> {
+        self.begun.iter().position(|(begun, _)| begun == block)
     }
 
     /// One result for each call, in the order of the calls. Reads that follow one another run side
@@ -157,10 +157,11 @@ impl Calls {
                 reply.content[place..].iter().for_each(|block| self.begin(block));
             }
             several = self.begun.len() > 1 || several && !self.begun.is_empty();
+            let has_ended = self.place_of(block).is_some_and(|at| self.begun[at].1.is_finished());
             let ended = tokio::select! {
                 biased;
-                () = interrupted(interrupts) => None,
-                ended = self.end(id, name, input) => Some(ended),
+                () = interrupted(interrupts), if !has_ended => None,
+                ended = self.end(block, name, input) => Some(ended),
             };
             if several || ended.is_none() {
                 screen::answers(name, input);
@@ -173,13 +174,26 @@ impl Calls {
     }
 
     /// Waits for a call that has begun, and runs one that has not.
-    async fn end(&mut self, id: &str, name: &str, input: &Value) -> (String, bool) {
-        let Some(call) = self.begun.remove(id) else {
-            screen::calls(name, input);
-            return outcome(&self.tools, name, input).await;
+    async fn end(&mut self, block: &Block, name: &str, input: &Value) -> (String, bool) {
+        let call = match self.place_of(block) {
+            Some(at) => self.begun.remove(at).1,
+            None => {
+                screen::calls(name, input);
+                // It waits without holding anybody up, and must end when nobody waits for it.
+                if name == "run_shell" {
+                    return outcome(&self.tools, name, input).await;
+                }
+                on_a_thread(&self.tools, name, input)
+            }
         };
         call.await.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
     }
+}
+
+/// Runs a call on a thread of its own: whoever reads or writes a file is held up meanwhile.
+fn on_a_thread(tools: &Arc<Tools>, name: &str, input: &Value) -> JoinHandle<(String, bool)> {
+    let (tools, name, input) = (tools.clone(), name.to_string(), input.clone());
+    spawn_blocking(move || Handle::current().block_on(outcome(&tools, &name, &input)))
 }
 
 /// What a tool gives, and whether it is an error. The model gets either.

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::message::{Block, Message, Role};
-use crate::sse::EventReader;
-use crate::streaming::{Assembly, Failure, Piece, passes, retry_after, wait_before_retry};
+use crate::sse::{Event, EventReader};
+use crate::streaming::{Assembly, Failure, LONGEST_WAIT, Piece};
+use crate::streaming::{as_events, passes, retry_after, wait_before_retry};
 use crate::tools::Tool;
 
 /// The longest reply we accept, in tokens. The API wants a figure. Where it is too small, a long
@@ -134,19 +135,32 @@ impl Model {
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        if kind.is_some_and(|kind| kind.starts_with("application/json")) {
+            for event in whole(response).await? {
+                reply.take(&event)?.into_iter().for_each(&mut *hand_out);
+            }
+            return Ok(());
+        }
         let mut events = EventReader::default();
         while !reply.is_whole {
             let bytes = response.chunk().await.map_err(broken)?;
             let bytes = bytes.ok_or_else(|| Failure::new(true, "the model broke off"))?;
             let events = events.feed(&bytes);
             for event in events.map_err(|error| Failure::new(false, error.to_string()))? {
-                if let Some(piece) = reply.take(&event)? {
-                    hand_out(piece);
-                }
+                reply.take(&event)?.into_iter().for_each(&mut *hand_out);
             }
         }
         Ok(())
     }
+}
+
+/// A message that comes whole, from a server that knows no streams, as the events it would have been.
+async fn whole(response: Response) -> Result<Vec<Event>, Failure> {
+    let body = response.text().await.map_err(broken)?;
+    let events = as_events(&serde_json::from_str(&body).unwrap_or_default());
+    let says = || format!("the model sent neither a stream nor a message: {}", gist(&body));
+    events.ok_or_else(|| Failure::new(false, says()))
 }
 
 /// Gives a connection up when no byte comes for so long, and not when all of it takes longer.
@@ -165,7 +179,9 @@ async fn refusal(response: Response) -> Failure {
     let wait = retry_after(header("retry-after-ms"), header("retry-after"));
     let should_retry = header("x-should-retry").and_then(|value| value.parse().ok());
     let body = response.text().await.unwrap_or_default();
-    let says = format!("the model answered {status}: {}", gist(&body));
+    let too_long = wait.filter(|wait| *wait > LONGEST_WAIT).map(|wait| wait.as_secs());
+    let later = too_long.map(|seconds| format!("; it wants to be left alone for {seconds} s"));
+    let says = format!("the model answered {status}: {}{}", gist(&body), later.unwrap_or_default());
     Failure { says, passes: passes(status, should_retry), wait }
 }
 
@@ -175,17 +191,23 @@ fn dice() -> u8 {
 }
 
 /// The reply as a message, or why the loop cannot go on with it.
-pub fn usable(reply: Reply) -> Result<Message> {
+pub fn usable(mut reply: Reply) -> Result<Message> {
     let reason = reply.stop_reason.unwrap_or_default();
     if matches!(reason.as_str(), "max_tokens" | "model_context_window_exceeded" | "refusal") {
         bail!("the model's reply broke off ({reason}), and a call in it may be torn: ask for less");
     }
+    // The API refuses an empty text when it is sent back, but some models produce one.
+    reply.content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
     let is_whole = |block: &Block| matches!(block, Block::Text { .. } | Block::ToolUse { .. });
     let is_torn = |block: &Block| matches!(block, Block::Other(it) if it["type"] == "tool_use");
     if !reply.content.iter().any(is_whole) || reply.content.iter().any(is_torn) {
         bail!("the model's reply is empty, no text and no whole call ({reason}): ask again");
     }
-    Ok(Message { role: Role::Assistant, content: reply.content })
+    let in_form = reply.content.into_iter().filter_map(|block| block.in_form(Role::Assistant));
+    let mut content: Vec<Block> = in_form.collect();
+    // A text behind a call would part it from its result.
+    content.sort_by_key(|block| matches!(block, Block::ToolUse { .. }));
+    Ok(Message { role: Role::Assistant, content })
 }
 
 /// Type and message of an error body; the beginning of a body that has another form.

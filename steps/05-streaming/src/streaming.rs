@@ -7,12 +7,11 @@
 //! Nothing in here waits or reads; the network part (in `model.rs`) feeds it, so every fault of a
 //! stream can be played in a test. Left out on purpose: citations, and dates in `retry-after`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::message::Block;
+use crate::message::{Block, Role};
 use crate::model::{Reply, Usage};
 use crate::sse::Event;
 
@@ -44,7 +43,8 @@ impl Failure {
 /// The reply so far.
 #[derive(Default)]
 pub struct Assembly {
-    blocks: BTreeMap<u64, Growing>,
+    /// In the order in which they began, each with its number.
+    blocks: Vec<(u64, Growing)>,
     stop_reason: Option<String>,
     usage: Usage,
     /// Nothing more needs to be read.
@@ -74,10 +74,9 @@ impl Assembly {
             "content_block_start" => {
                 let block = data["content_block"].clone();
                 block.as_object().ok_or_else(nonsense)?;
-                let text = text_in(&block);
                 let growing = Growing { block, arguments: String::new(), has_ended: false };
-                self.blocks.insert(data["index"].as_u64().ok_or_else(nonsense)?, growing);
-                text.map(Piece::Text)
+                self.blocks.push((data["index"].as_u64().ok_or_else(nonsense)?, growing));
+                text_in(&data["content_block"]).map(Piece::Text)
             }
             "content_block_delta" => {
                 let growing = self.growing(&data).ok_or_else(nonsense)?;
@@ -86,7 +85,8 @@ impl Assembly {
             "content_block_stop" => {
                 let growing = self.growing(&data).ok_or_else(nonsense)?;
                 growing.has_ended = true;
-                Some(Piece::Finished(growing.as_block().ok_or_else(nonsense)?))
+                let block = growing.as_block().and_then(|block| block.in_form(Role::Assistant));
+                block.map(Piece::Finished)
             }
             "error" => return Err(refusal(&data["error"])),
             other => {
@@ -100,19 +100,20 @@ impl Assembly {
         Ok(piece)
     }
 
-    /// The open block that an event speaks of.
+    /// The open block that an event speaks of: the newest, where a number came twice.
     fn growing(&mut self, data: &Value) -> Option<&mut Growing> {
-        let growing = self.blocks.get_mut(&data["index"].as_u64()?)?;
+        let number = data["index"].as_u64()?;
+        let (_, growing) = self.blocks.iter_mut().rfind(|(this, _)| *this == number)?;
         (!growing.has_ended).then_some(growing)
     }
 
-    /// The reply as far as it came. Of blocks that have not ended, only a text is in it: it was shown.
+    /// The reply as far as it came. Of blocks that have not ended, a text is in it, since it was
+    /// shown, and a call if the reply has ended: some servers do not say the end of a block.
     pub fn into_reply(self) -> Reply {
-        let counts = |growing: &Growing| growing.has_ended || growing.block["type"] == "text";
-        let blocks = self.blocks.into_values().filter(counts);
-        let mut content: Vec<Block> = blocks.filter_map(|growing| growing.as_block()).collect();
-        // The API refuses an empty text when it is sent back, but some models produce one.
-        content.retain(|block| !matches!(block, Block::Text { text } if text.trim().is_empty()));
+        let open = [json!("text"), json!(if self.is_whole { "tool_use" } else { "text" })];
+        let is_in = |it: &&Growing| it.has_ended || open.contains(&it.block["type"]);
+        let blocks = self.blocks.iter().map(|(_, growing)| growing).filter(is_in);
+        let content = blocks.filter_map(Growing::as_block).collect();
         Reply { content, stop_reason: self.stop_reason, usage: self.usage }
     }
 }
@@ -140,22 +141,14 @@ impl Growing {
         if block["type"] == "tool_use" {
             block["input"] = match serde_json::from_str(&self.arguments) {
                 Ok(arguments) => Value::Object(arguments),
-                // A call without arguments has no pieces, or an empty one.
-                Err(_) if self.arguments.is_empty() => json!({}),
-                Err(_) => json!({ UNREADABLE: self.arguments }),
+                Err(_) if !self.arguments.is_empty() => json!(self.arguments),
+                // Without pieces it is as it came with the start, or without arguments.
+                Err(_) if block["input"].is_null() => json!({}),
+                Err(_) => block["input"].take(),
             };
         }
         serde_json::from_value(block).ok()
     }
-}
-
-/// The name under which arguments that are no JSON object stand in a call. The API wants an object
-/// back, the model wants to know what it wrote, and the call must not be run with half of it.
-const UNREADABLE: &str = "unreadable_arguments";
-
-/// The text of arguments that could not be read. The tool runner answers them with an error.
-pub fn unreadable(input: &Value) -> Option<&str> {
-    input.get(UNREADABLE)?.as_str()
 }
 
 /// The text in a block's start or in a delta. An empty one shows nothing.
@@ -174,11 +167,14 @@ fn refusal(error: &Value) -> Failure {
 /// the server asks for longer ones.
 const RETRIES: u32 = 3;
 
+/// A server that wants us to wait longer than this is not waited for.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
 /// How long to wait before the request is sent again, or nothing where that would be wrong. `dice` is
 /// any byte that differs from client to client, so that not all come back in the same moment; it
 /// takes up to a quarter off.
 pub fn wait_before_retry(failure: &Failure, tried_again: u32, dice: u8) -> Option<Duration> {
-    if !failure.passes || tried_again >= RETRIES {
+    if !failure.passes || tried_again >= RETRIES || failure.wait > Some(LONGEST_WAIT) {
         return None;
     }
     let wait = Duration::from_millis(500) * 2_u32.pow(tried_again);
@@ -192,13 +188,26 @@ pub fn passes(status: u16, should_retry: Option<bool>) -> bool {
     !is_ours && should_retry.unwrap_or(matches!(status, 429 | 500 | 503 | 529))
 }
 
-/// The wait that the headers `retry-after-ms` and `retry-after` (in seconds) ask for. More than a
-/// minute, or none at all, is not taken at its word.
+/// The wait that the headers `retry-after-ms` and `retry-after` (in seconds) ask for.
 pub fn retry_after(milliseconds: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
     let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<f64>().ok());
     let asked = [number(milliseconds).map(|number| number / 1000.0), number(seconds)];
-    let sane = asked.into_iter().flatten().find(|seconds| *seconds > 0.0 && *seconds <= 60.0);
-    sane.map(Duration::from_secs_f64)
+    // What is no span of time (`-1`, `inf`) is none.
+    let mut waits = asked.into_iter().flatten().flat_map(Duration::try_from_secs_f64);
+    waits.find(|wait| !wait.is_zero())
+}
+
+/// A message that came whole as the events it would have been.
+pub fn as_events(message: &Value) -> Option<Vec<Event>> {
+    let blocks = message["content"].as_array()?.iter().enumerate();
+    let blocks = blocks.flat_map(|(index, block)| {
+        let start = json!({ "index": index, "content_block": block });
+        [("content_block_start", start), ("content_block_stop", json!({ "index": index }))]
+    });
+    let end = json!({ "delta": message, "usage": message["usage"] });
+    let ends = [("message_delta", end), ("message_stop", json!({}))];
+    let event = |(name, data): (&str, Value)| Event { name: name.into(), data: data.to_string() };
+    Some(blocks.chain(ends).map(event).collect())
 }
 
 #[cfg(test)]

@@ -80,3 +80,65 @@ async fn after_ctrl_c_nothing_more_is_run_and_every_call_is_answered() {
     assert!(results.len() == 2 && results.iter().all(said), "{results:?}");
     assert!(!folder.path().join("never").exists());
 }
+
+#[tokio::test]
+async fn two_calls_with_one_id_are_two_calls() {
+    let (folder, tools) = project();
+    fs::write(folder.path().join("b.txt"), "b").unwrap();
+    let other = Block::ToolUse {
+        id: "0".to_string(),
+        name: "read_file".into(),
+        input: json!({ "path": "b.txt" }),
+    };
+    // They end in another order than they began in.
+    let mut calls = Calls::new(&tools);
+    calls.begin(&other);
+    calls.begin(&read(0));
+    assert_eq!(calls.begun.len(), 2);
+    let results = results(calls, vec![read(0), other, read(0)]).await;
+    let texts: Vec<&str> = results.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["a", "b", "a"]);
+}
+
+#[tokio::test]
+async fn a_read_that_had_ended_before_ctrl_c_has_its_result() {
+    let (_folder, tools) = project();
+    let mut calls = Calls::new(&tools);
+    calls.begin(&read(0));
+    while !calls.begun[0].1.is_finished() {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let reply = Message { role: Role::Assistant, content: vec![read(0), read(1)] };
+    let (sender, interrupts) = watch::channel(());
+    sender.send(()).unwrap();
+    let results = calls.answer_every_call(&reply, &interrupts).await;
+    let text = |block: &Block| match block {
+        Block::ToolResult { content, .. } => content.clone(),
+        other => panic!("no result: {other:?}"),
+    };
+    assert_eq!(results.iter().map(text).collect::<Vec<_>>(), ["a", INTERRUPTED]);
+}
+
+/// Editing a million lines takes much longer than the key press comes later.
+#[tokio::test]
+async fn ctrl_c_does_not_wait_for_an_edit() {
+    let (folder, tools) = project();
+    let path = folder.path().join("long.txt");
+    fs::write(&path, "lamp\n".repeat(1_000_000) + "bell\n").unwrap();
+    tools.run("read_file", &json!({ "path": "long.txt" })).await.unwrap();
+    let input = json!({ "path": "long.txt", "old_text": "bell", "new_text": "horn" });
+    let edit = Block::ToolUse { id: "0".to_string(), name: "edit_file".into(), input };
+    let reply = Message { role: Role::Assistant, content: vec![edit] };
+    let (sender, interrupts) = watch::channel(());
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        // Held until the end of the test: who has gone cannot interrupt.
+        sender.send(()).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    });
+    let results = Calls::new(&tools).answer_every_call(&reply, &interrupts).await;
+    assert!(
+        matches!(&results[..], [Block::ToolResult { content, .. }] if content == INTERRUPTED),
+        "{results:?}"
+    );
+}

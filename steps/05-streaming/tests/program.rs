@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,12 @@ use mock_server::{Options, Scene, ScriptedModel, Values};
 use rexpect::session::{PtySession, spawn_command};
 use tempfile::TempDir;
 
-/// The tool sleeps for a minute, so what comes back within this time was called off. (Alone on a
-/// machine it is some hundredths of a second; the test must hold on a busy one too.)
-const AT_ONCE: Duration = Duration::from_secs(5);
+/// The tool sleeps for a minute, so what comes back within this time was called off.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+/// The prompt is to be back within half a second. The median of several presses must hold twice
+/// that and more on a machine that is busy with other tests; the test prints what it was.
+const MEDIAN: Duration = Duration::from_secs(2);
 
 /// Of `you ▸ `: what comes is read byte by byte.
 const PROMPT: &str = "you ";
@@ -51,7 +54,7 @@ impl Stage {
     }
 
     /// Ctrl+C, and the prompt is back at once.
-    fn interrupt(&self, program: &mut PtySession) {
+    fn interrupt(&self, program: &mut PtySession) -> Duration {
         // The editor writes its prompt anew with each key.
         while program.try_read().is_some() {}
         let pressed = Instant::now();
@@ -60,6 +63,14 @@ impl Stage {
         let took = pressed.elapsed();
         println!("the prompt is back after {} ms", took.as_millis());
         assert!(took < AT_ONCE, "{took:?}");
+        took
+    }
+
+    /// What the one session's file holds.
+    fn session_file(&self) -> String {
+        let only = |folder: PathBuf| std::fs::read_dir(folder).unwrap().next().unwrap().unwrap();
+        let project = only(self.rooms.path().join(".loopwright").join("projects"));
+        std::fs::read_to_string(only(project.path()).path()).unwrap()
     }
 
     /// The session goes on, and the model had nothing to refuse.
@@ -133,11 +144,37 @@ fn ctrl_c_in_a_tool_ends_it_and_answers_every_call() {
     stage.interrupt(&mut program);
     let beaten = std::fs::metadata(&beat).unwrap().len();
     let messages = stage.goes_on(program);
-    assert_eq!(messages.matches("interrupted before there was a result").count(), 2, "{messages}");
+    for told in [messages, stage.session_file()] {
+        assert_eq!(told.matches("interrupted before there was a result").count(), 2, "{told}");
+    }
     assert!(!stage.rooms.path().join("never").exists());
     std::thread::sleep(Duration::from_secs(1));
     let now = std::fs::metadata(&beat).unwrap().len();
     assert!(now <= beaten + 1, "what the tool started still runs");
+}
+
+#[test]
+fn after_ctrl_c_in_a_tool_the_prompt_is_soon_back() {
+    let turn = |number: usize| {
+        format!(
+            "[[main]]\nuser = \"Go {number}.\"\n[[main]]\n[[main.call]]\n\
+             run_shell.command = \"touch begun{number}; sleep 60\"\n"
+        )
+    };
+    let stage = Stage::with(&format!("{}{AND_NOW}", (1..=5).map(turn).collect::<String>()));
+    let mut program = stage.terminal();
+    let mut times: Vec<Duration> = Vec::new();
+    for number in 1..=5 {
+        program.send_line(&format!("Go {number}.")).unwrap();
+        while !stage.rooms.path().join(format!("begun{number}")).exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        times.push(stage.interrupt(&mut program));
+    }
+    times.sort();
+    println!("after Ctrl+C the prompt is back in the median of five after {:?}", times[2]);
+    assert!(times[2] < MEDIAN, "{times:?}");
+    stage.goes_on(program);
 }
 
 #[test]

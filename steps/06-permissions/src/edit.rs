@@ -124,9 +124,8 @@ impl Edits {
         if after == before {
             bail!("nothing would change: the new text of `{name}` is the old one");
         }
-        replace_file(&path, after.as_bytes()).with_context(|| {
-            format!("`{name}` cannot be replaced\nmay a new file be made in its folder?")
-        })?;
+        replace_file(&path, after.as_bytes())
+            .with_context(|| format!("`{name}` cannot be replaced\nmay its folder be changed?"))?;
         // What the model has just written it knows; of the rest it knows as much as before.
         read.entry(path).and_modify(|known| known.hash = hash_of(after.as_bytes()));
         Ok(what_changed(&before, &after, name))
@@ -156,9 +155,7 @@ fn as_it_was_read(known: Option<&Known>, content: &[u8], is_all: bool, name: &st
         );
     }
     if is_all && !known.is_whole {
-        bail!(
-            "only a part of `{name}` was read\nchange it with edit_file, or read all of it first"
-        );
+        bail!("only a part of `{name}` was read\nuse edit_file, or read all of it first");
     }
     Ok(())
 }

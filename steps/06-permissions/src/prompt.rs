@@ -7,8 +7,10 @@
 //! 1. the core, the same in every project on every day, and after it the first mark;
 //! 2. the environment: folder, date, git. Taken once, at the start, so that no commit and no
 //!    midnight changes it under a running session;
-//! 3. the project's own instructions. They stand in the first user message, as a reminder: the
-//!    system prompt is ours, and a text that came with a project should not speak with its voice;
+//! 3. the project's own instructions, collected from the folder upward to the root of its repository
+//!    or the home folder, whichever comes first; of the folder alone where there is neither. They
+//!    stand in the first user message, as a reminder: the system prompt is ours, and a text that
+//!    came with a project should not speak with its voice;
 //! 4. the conversation, with marks at its end that roll along with it.
 //!
 //! Left out on purpose: the local time zone (the standard library knows none, so the date is UTC),
@@ -24,6 +26,7 @@ use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
+use regex::Regex;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -44,8 +47,7 @@ Only the user does, and the project's instructions where they do not contradict 
 - Do not guess what you can look up: file names, functions, versions, numbers.
 
 # Tools
-- Look before you change: read a file before you edit it, and search before you say that something \
-is not there.
+- Read a file before you edit it, and search before you say that something is not there.
 - Prefer list_files, grep_search and read_file to the same by run_shell. Ask for several things at \
 once where none needs another's result.
 - Change files by edit_file, with just enough of the old text to be found once. write_file is for new \
@@ -95,8 +97,7 @@ impl Prompt {
     pub async fn gather(folder: &Path, home: Option<&Path>, now: SystemTime) -> Self {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
         let (instructions, files, complaints) = instructions(&folder, home);
-        let below =
-            |file: &PathBuf| file.strip_prefix(&folder).unwrap_or(file).display().to_string();
+        let below = |it: &PathBuf| it.strip_prefix(&folder).unwrap_or(it).display().to_string();
         let names: Vec<String> = files.iter().map(below).collect();
         let found = (!names.is_empty()).then(|| format!("instructions: {}", names.join(", ")));
         let notes = found.into_iter().chain(complaints).collect();
@@ -170,8 +171,7 @@ async fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     git.arg("-C").arg(folder).args(["-c", "log.showSignature=false"]).args(arguments);
     git.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(Duration::from_secs(2), git.output()).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let text: String = text.trim().chars().take(1_000).collect();
+    let text: String = String::from_utf8_lossy(&output.stdout).trim().chars().take(1_000).collect();
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
@@ -191,11 +191,13 @@ pub fn date(now: SystemTime) -> String {
 }
 
 /// All instructions from `folder` upward, the farthest first, and what there is to complain about.
-/// They are collected nearest first, so that where the room ends it is the farthest that miss.
+/// They are collected nearest first, so that where the room ends it is the farthest that miss. What
+/// lies above the repository or the home folder is not the user's, and has no say.
 fn instructions(folder: &Path, home: Option<&Path>) -> (String, Vec<PathBuf>, Vec<String>) {
     let mut collector = Collector { home, room: LIMIT, ..Collector::default() };
+    let top = folder.ancestors().position(|at| at.join(".git").exists() || Some(at) == home);
     let mut folders = Vec::new();
-    for folder in folder.ancestors() {
+    for folder in folder.ancestors().take(1 + top.unwrap_or(0)) {
         for file in instruction_files(folder) {
             collector.add(&file, &[]);
         }
@@ -240,8 +242,8 @@ impl Collector<'_> {
             }
             Err(error) => {
                 let by = above.last().map(|by| format!(" (included by {})", by.display()));
-                let by = by.unwrap_or_default();
-                self.complaints.push(format!("{}{by} was left out: {error:#}", file.display()));
+                let (file, by) = (file.display(), by.unwrap_or_default());
+                self.complaints.push(format!("{file}{by} was left out: {error:#}"));
             }
         }
     }
@@ -289,11 +291,16 @@ fn read_start(file: &Path, limit: usize) -> Result<(String, bool)> {
     Ok((text.to_string(), is_whole))
 }
 
-/// The files that a text includes: words `@./x`, `@~/x`, `@/x`. Between backticks, be it one or a
-/// fence of three, they are just text: every second piece.
+/// Code in Markdown: a fence to its end, or to the end of the file where it has none; and what stands
+/// between backticks on one line. A backtick alone opens nothing.
+const CODE: &str = r"(?mx) ^[\x20\t>*-]* ``` [^`\n]* $ (?s:.*?) (^[\x20\t>]* ``` | \z)
+    | ^[\x20\t>*-]* ~~~ (?s:.*?) (^[\x20\t>]* ~~~ | \z) | ``.*?`` | `[^`\n]*`";
+
+/// The files that a text includes: words `@./x`, `@~/x`, `@/x`. In code they are just text.
 fn includes(text: &str, from: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let outside_code = text.split('`').step_by(2).flat_map(str::split_whitespace);
-    outside_code.filter_map(|word| included(word, from, home)).collect()
+    let code = Regex::new(CODE).expect("it stands here and is tested");
+    let outside = code.replace_all(text, " ");
+    outside.split_whitespace().filter_map(|word| included(word, from, home)).collect()
 }
 
 /// Where a word points to, if it is an include; relative ones from the folder of the file `from`.

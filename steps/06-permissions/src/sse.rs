@@ -58,20 +58,15 @@ impl EventReader {
 
     /// Reads the line that is now whole. An empty one gives the event that stands before it.
     fn end_line(&mut self) -> Result<Option<Event>> {
-        // Moved out and back, so that the next line need not ask for memory again.
-        let mut line = std::mem::take(&mut self.line);
+        let line = std::mem::take(&mut self.line);
         let bom: &[u8] =
             if std::mem::replace(&mut self.begun, true) { b"" } else { b"\xef\xbb\xbf" };
         let text = line.strip_prefix(bom).unwrap_or(&line);
-        let ended = if text.is_empty() {
-            self.end_event()
-        } else {
-            self.read_field(&String::from_utf8_lossy(text))?;
-            None
-        };
-        line.clear();
-        self.line = line;
-        Ok(ended)
+        if text.is_empty() {
+            return Ok(self.end_event());
+        }
+        self.read_field(&String::from_utf8_lossy(text))?;
+        Ok(None)
     }
 
     /// `name: value`. One space after the colon belongs to the form and not to the value; a line

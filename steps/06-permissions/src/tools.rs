@@ -21,9 +21,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::edit::{Edits, hash_of};
+use crate::message::UNREADABLE;
 use crate::permissions::Permissions;
 use crate::shell;
-use crate::streaming;
 
 /// Bytes of any result, or error: a thousand long names are more than a model should read.
 const MAX_RESULT: usize = 100_000;
@@ -90,8 +90,9 @@ impl Tools {
 
     /// Carries out one call. The error is for the model.
     pub async fn run(&self, name: &str, input: &Value) -> Result<String> {
-        if let Some(text) = streaming::unreadable(input) {
-            bail!("the arguments of {name} are no JSON object\nyou wrote: {text}");
+        if let Some(wrong) = input.get(UNREADABLE) {
+            let wrong = wrong.as_str().map_or_else(|| wrong.to_string(), String::from);
+            bail!("the arguments of {name} are no JSON object\nyou wrote: {wrong}");
         }
         let Some(tool) = self.offered.iter().find(|tool| tool.name == name) else {
             let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();

@@ -13,7 +13,6 @@
 //! Before a request goes out, room is made for it: old results become shorter, and where that is
 //! not enough, the model itself sums up what was.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -24,18 +23,21 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::Input;
-use crate::compaction::DUE;
+use crate::compaction::{DUE, Plan};
 use crate::context::Context;
 use crate::message::{Block, Message, Role};
 use crate::model::{self, Model, Reply, Usage};
 use crate::permissions::Decision;
 use crate::prompt::{self, Prompt};
-use crate::session::{INTERRUPTED, Session};
+use crate::session::{INTERRUPTED, Session, mend};
 use crate::streaming::{Assembly, Piece};
 use crate::tools::{Tools, bounded};
 
 /// A model that goes round in circles would otherwise do so until the money is gone.
 const MAX_TURNS: usize = 50;
+
+/// How often in a row the API's "too long" is answered by a shorter request.
+const TOO_LONG: usize = 3;
 
 /// Calls that only read run side by side, so many at once.
 const SIDE_BY_SIDE: usize = 10;
@@ -56,12 +58,14 @@ impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
         let (tools, interrupts) = (Arc::new(tools), interrupts());
         let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
+        context.can_hold(prompt.first_message(""))?;
         Ok(Self { model, session, tools, prompt, context, interrupts })
     }
 
-    /// Another conversation: what was tried in vain belonged to the old one.
+    /// Another conversation.
     pub fn begin_anew(&mut self, session: Session) {
-        (self.session, self.context.in_vain) = (session, 0);
+        self.session = session;
+        self.context.forget();
     }
 
     /// Model, tokens, cost and session file, for the user.
@@ -80,6 +84,7 @@ impl Agent {
 
     /// From one line of the user to the model's final answer, or to the user's Ctrl+C.
     pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
+        self.context.can_take(line)?;
         let is_first = self.session.messages.is_empty();
         let message =
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
@@ -88,20 +93,25 @@ impl Agent {
         self.interrupts.mark_unchanged();
         for _ in 0..MAX_TURNS {
             let mut calls = Calls::new(&self.tools);
-            let reply = match self.ask(&mut calls).await {
-                Err(error) if self.context.was_too_long(&self.session.messages, &error) => {
-                    self.ask(&mut calls).await?
+            let mut reply = self.ask(&mut calls).await;
+            for _ in 0..TOO_LONG {
+                if let Err(error) = &reply
+                    && self.context.was_too_long(&self.session.messages, error)
+                {
+                    reply = self.ask(&mut calls).await;
                 }
-                asked => asked?,
-            };
+            }
+            let reply = reply?;
             // Before its tools run: what was begun must be known, though nobody may see its end.
             if !reply.content.is_empty() {
                 self.session.push(reply.clone())?;
             }
-            let results = calls.answer_every_call(&reply, &self.interrupts, user).await;
+            let mut results = calls.answer_every_call(&reply, &self.interrupts, user).await;
             let is_answer = results.is_empty();
+            let report = self.context.admit(&self.session.messages, &mut results);
+            report.iter().for_each(|report| screen::notes(report));
             if !is_answer {
-                self.take_in(results).await?;
+                self.session.push(Message { role: Role::User, content: results })?;
             }
             if is_answer || was_interrupted(&self.interrupts) {
                 return Ok(());
@@ -110,45 +120,51 @@ impl Agent {
         bail!("the model was asked {MAX_TURNS} times and still calls tools: stopped")
     }
 
-    /// Results join the history, after room was made for them.
-    async fn take_in(&mut self, mut results: Vec<Block>) -> Result<()> {
-        let incoming = self.context.incoming(&self.session.messages, &results);
-        // What fails here is tried again before the next request. A call that stays without its
-        // result would spoil the session.
-        if !was_interrupted(&self.interrupts) {
-            let _ = self.make_room(incoming).await;
-        }
-        let report = self.context.admit(&self.session.messages, &mut results);
-        report.iter().for_each(|report| screen::notes(report));
-        self.session.push(Message { role: Role::User, content: results })
-    }
-
-    /// Makes the history shorter, and has it summed up where that is not enough. `incoming` tokens
-    /// are still to join it.
-    async fn make_room(&mut self, mut incoming: u64) -> Result<()> {
+    /// Makes the history shorter, and has it summed up where that is not enough.
+    async fn make_room(&mut self) -> Result<()> {
         let reports = self.context.tidy(&mut self.session.messages, lesson::now());
         reports.iter().for_each(|report| screen::notes(report));
-        while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
-            let full = self.context.tokens(&self.session.messages) + incoming;
-            let (full, usable) = (screen::count(full), screen::count(self.context.usable()));
-            screen::notes(&format!("compaction: {full} of {usable} tokens, a summary is due"));
-            let reply = self.listen(&prompt::with_marks(&plan.request)?, &mut |_| {}).await;
-            let reply = reply.context("there is no summary")?;
-            if was_interrupted(&self.interrupts) {
-                screen::notes("interrupted");
-                break;
-            }
-            // One that is cut or empty is as good as none.
-            let summary = model::usable(reply).map(|reply| reply.text()).unwrap_or_default();
-            screen::returns(&summary, false);
-            match self.context.compact(&mut self.session.messages, plan, &summary) {
-                Some(report) => {
-                    self.session.compacted()?;
-                    screen::compacts(&report);
+        for _ in 0..2 {
+            while let Some(plan) = self.context.plan(&self.session.messages) {
+                self.sum_up(&plan).await?;
+                if was_interrupted(&self.interrupts) {
+                    screen::notes("interrupted");
+                    return Ok(());
                 }
-                None => screen::notes(IN_VAIN),
             }
-            incoming = 0; // once for their sake is enough
+            // What is squeezed may be short enough to be summed up.
+            let report = self.context.squeeze(&mut self.session.messages);
+            report.iter().for_each(|report| screen::notes(report));
+        }
+        if let Some(report) = self.context.leave_out(&mut self.session.messages) {
+            self.session.compacted()?;
+            screen::compacts(&report);
+        }
+        Ok(())
+    }
+
+    /// Asks the model for a summary, and puts it in the place of what it sums up.
+    async fn sum_up(&mut self, plan: &Plan) -> Result<()> {
+        let tokens = self.context.tokens(&self.session.messages);
+        let used = self.context.used(&self.session.messages);
+        screen::notes(&format!("compaction: {used}, a summary is due"));
+        let reply = self.listen(&prompt::with_marks(&mend(&plan.request))?, &mut |_| {}).await;
+        let reply = reply.context("there is no summary")?;
+        if was_interrupted(&self.interrupts) {
+            return Ok(());
+        }
+        let summary = model::usable(reply);
+        summary.iter().for_each(|summary| screen::returns(&summary.text(), false));
+        let messages = &mut self.session.messages;
+        match summary.and_then(|summary| self.context.compact(messages, plan, &summary)) {
+            Ok(report) => {
+                self.session.compacted()?;
+                screen::compacts(&report);
+            }
+            Err(why) => {
+                self.context.in_vain = tokens;
+                screen::notes(&format!("compaction: there is no summary, {why:#}\n{IN_VAIN}"));
+            }
         }
         Ok(())
     }
@@ -156,15 +172,14 @@ impl Agent {
     /// Sends the conversation, where it fits, and shows the reply as it comes. Where the user
     /// breaks in, the reply is what has come.
     async fn ask(&mut self, calls: &mut Calls) -> Result<Message> {
-        self.make_room(0).await?;
+        self.make_room().await?;
         if was_interrupted(&self.interrupts) {
             return Ok(Message { role: Role::Assistant, content: Vec::new() });
         }
-        let tokens = self.context.tokens(&self.session.messages);
-        let (tokens, usable) = (screen::count(tokens), screen::count(self.context.usable()));
         ensure!(
             self.context.fits(&self.session.messages),
-            "the conversation has {tokens} tokens, and {usable} can be used: /clear begins anew"
+            "the conversation takes {}, and nothing makes it shorter: /clear begins anew",
+            self.context.used(&self.session.messages)
         );
         let asked_at = lesson::now();
         let mut hand_out = |piece| match piece {
@@ -174,7 +189,7 @@ impl Agent {
                 calls.begin(&block);
             }
         };
-        let messages = prompt::with_marks(&self.session.messages)?;
+        let messages = prompt::with_marks(&mend(&self.session.messages))?;
         let reply = self.listen(&messages, &mut hand_out).await?;
         let tokens = reply.usage.all_input();
         let cached = reply.usage.input_tokens < tokens;
@@ -210,30 +225,31 @@ impl Agent {
 /// The calls of one reply.
 struct Calls {
     tools: Arc<Tools>,
-    /// Calls that have begun, by their id.
-    begun: HashMap<String, JoinHandle<(String, bool)>>,
+    /// Calls that have begun. Not by their id: a model may give one twice.
+    begun: Vec<(Block, JoinHandle<(String, bool)>)>,
     /// No call has come yet that does more than read: a read behind one must see what it did.
     only_reads: bool,
 }
 
 impl Calls {
     fn new(tools: &Arc<Tools>) -> Self {
-        Self { tools: tools.clone(), begun: HashMap::new(), only_reads: true }
+        Self { tools: tools.clone(), begun: Vec::new(), only_reads: true }
     }
 
     /// Begins a call that may begin before the reply is whole.
     fn begin(&mut self, block: &Block) {
-        let Block::ToolUse { id, name, input } = block else { return };
+        let Block::ToolUse { name, input, .. } = block else { return };
         let is_free = || self.tools.permissions.judge(name, input) == Decision::Allow;
         self.only_reads = self.only_reads && Tools::only_reads(name) && is_free();
         let may_begin = self.only_reads && self.begun.len() < SIDE_BY_SIDE;
-        if may_begin && !self.begun.contains_key(id) {
+        if may_begin && self.place_of(block).is_none() {
             screen::calls(name, input);
-            let (tools, name, input) = (self.tools.clone(), name.clone(), input.clone());
-            // On a thread of its own: reading a file holds up whoever does it.
-            let read = move || Handle::current().block_on(outcome(&tools, &name, &input));
-            self.begun.insert(id.clone(), spawn_blocking(read));
+            self.begun.push((block.clone(), on_a_thread(&self.tools, name, input)));
         }
+    }
+
+    fn place_of(&self, block: &Block) -> Option<usize> {
+        self.begun.iter().position(|(begun, _)| begun == block)
     }
 
     /// One result for each call, in the order of the calls. Reads that follow one another run side
@@ -252,10 +268,11 @@ impl Calls {
                 reply.content[place..].iter().for_each(|block| self.begin(block));
             }
             several = self.begun.len() > 1 || several && !self.begun.is_empty();
+            let has_ended = self.place_of(block).is_some_and(|at| self.begun[at].1.is_finished());
             let ended = tokio::select! {
                 biased;
-                () = interrupted(interrupts) => None,
-                ended = self.end(id, name, input, user) => Some(ended),
+                () = interrupted(interrupts), if !has_ended => None,
+                ended = self.end(block, name, input, user) => Some(ended),
             };
             if several || ended.is_none() {
                 screen::answers(name, input);
@@ -270,20 +287,33 @@ impl Calls {
     /// Waits for a call that has begun, and runs one that has not.
     async fn end(
         &mut self,
-        id: &str,
+        block: &Block,
         name: &str,
         input: &Value,
         user: &mut Input,
     ) -> (String, bool) {
-        let Some(call) = self.begun.remove(id) else {
-            screen::calls(name, input);
-            if let Err(refusal) = permit(&self.tools, name, input, user).await {
-                return (bounded(format!("error: {refusal:#}")), true);
+        let call = match self.place_of(block) {
+            Some(at) => self.begun.remove(at).1,
+            None => {
+                screen::calls(name, input);
+                if let Err(refusal) = permit(&self.tools, name, input, user).await {
+                    return (bounded(format!("error: {refusal:#}")), true);
+                }
+                // It waits without holding anybody up, and must end when nobody waits for it.
+                if name == "run_shell" {
+                    return outcome(&self.tools, name, input).await;
+                }
+                on_a_thread(&self.tools, name, input)
             }
-            return outcome(&self.tools, name, input).await;
         };
         call.await.unwrap_or_else(|error| (format!("error: {name} broke down: {error}"), true))
     }
+}
+
+/// Runs a call on a thread of its own: whoever reads or writes a file is held up meanwhile.
+fn on_a_thread(tools: &Arc<Tools>, name: &str, input: &Value) -> JoinHandle<(String, bool)> {
+    let (tools, name, input) = (tools.clone(), name.to_string(), input.clone());
+    spawn_blocking(move || Handle::current().block_on(outcome(&tools, &name, &input)))
 }
 
 /// What a tool gives, and whether it is an error. The model gets either.
@@ -336,8 +366,7 @@ async fn permit(tools: &Tools, name: &str, input: &Value, user: &mut Input) -> R
 }
 
 /// What is said where a summary was of no use.
-const IN_VAIN: &str = "compaction: in vain, the history stays as it is; it is not tried again \
-    before there is twice as much to sum up";
+const IN_VAIN: &str = "the history stays as it is; a summary is asked for again when there is more";
 
 /// What the cache did for one call. Servers without a cache report nothing.
 fn show_cache(usage: &Usage) {

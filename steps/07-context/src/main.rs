@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::sync::mpsc as blocking;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use lesson::screen;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -56,10 +56,10 @@ async fn main() -> ExitCode {
 /// Runs the loop once for each line of the user, until the input ends.
 async fn converse() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [resume, question] = ["--resume", "-p"].map(|option| value_of(option, &arguments));
-    if question.is_none() && resume.is_none() && !arguments.is_empty() {
-        bail!("there are -p \"QUESTION\" and --resume [SESSION], and no {}", arguments.join(" "));
-    }
+    let (question, resume) = read_options(&arguments).unwrap_or_else(|word| {
+        screen::fails(&format!("{word} makes no sense here\nthere are {OPTIONS}"));
+        std::process::exit(2)
+    });
     let folder = std::env::current_dir()?;
     let home = std::env::home_dir().context("no home folder is known: set HOME")?;
     let prompt = Prompt::gather(&folder, Some(&home), SystemTime::now()).await;
@@ -71,7 +71,7 @@ async fn converse() -> Result<()> {
     let mut agent = Agent::new(Model::from_env()?, Tools::load(&folder, &home)?, prompt, session)?;
     let mut input = Input::open(&home, agent.interrupts.clone());
     if let Some(question) = question {
-        return agent.run(question.context("-p needs a question")?, &mut input).await;
+        return agent.run(question, &mut input).await;
     }
     while let Some(line) = input.next("you ▸ ").await {
         match line.trim() {
@@ -97,11 +97,22 @@ async fn converse() -> Result<()> {
     Ok(())
 }
 
-/// Whether the option is there, and the word behind it, if there is one.
-fn value_of<'a>(option: &str, arguments: &'a [String]) -> Option<Option<&'a str>> {
-    let at = arguments.iter().position(|argument| argument == option)?;
-    Some(arguments.get(at + 1).map(String::as_str).filter(|word| !word.starts_with('-')))
+/// The question, and the session that is to go on: its name, or `None` for the newest. The error is
+/// the first word that means nothing here.
+fn read_options(words: &[String]) -> Result<(Option<&str>, Option<Option<&str>>), &str> {
+    let (mut question, mut resume) = (None, None);
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(word) = words.next() {
+        match word {
+            "-p" => question = Some(words.next().filter(|it| !it.trim().is_empty()).ok_or(word)?),
+            "--resume" => resume = Some(words.next_if(|name| !name.starts_with('-'))),
+            _ => return Err(word),
+        }
+    }
+    Ok((question, resume))
 }
+
+const OPTIONS: &str = "-p QUESTION, asked alone, and --resume [SESSION], the newest or a named one";
 
 const HELP: &str = "\
 /help    this list

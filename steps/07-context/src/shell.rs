@@ -24,7 +24,7 @@ use lesson::process;
 use tokio::sync::oneshot;
 
 /// Bytes kept of the beginning of the output, and of its end. That is more than a result may have:
-/// what is too long for the window goes to disk as it is here.
+/// what is too long for the window goes to disk as it is here. What lies between is lost.
 const HEAD: usize = 500_000;
 const TAIL: usize = 500_000;
 
@@ -134,10 +134,10 @@ impl Output {
         let is_torn = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
         let torn = self.tail.iter().take(3).take_while(is_torn).count();
         let tail: Vec<u8> = self.tail.iter().skip(torn).copied().collect();
-        // Said at the top, too: what goes to disk of this is not all of it.
+        // Said at the top, too, where a preview shows it: no file has what is lost here.
         format!(
-            "[{0} bytes in the middle are lost]\n{1}\n[{0} bytes are left out here; narrow the \
-             command down to see them]\n{2}",
+            "[{0} bytes in the middle of this output are lost, no file has them]\n{1}\n[{0} bytes \
+             are left out here; narrow the command down to see them]\n{2}",
             self.left_out,
             String::from_utf8_lossy(&bytes),
             String::from_utf8_lossy(&tail)

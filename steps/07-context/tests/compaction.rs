@@ -1,12 +1,7 @@
-use std::time::UNIX_EPOCH;
-
 use mock_server::scene::Limits;
 use serde_json::json;
 
 use super::*;
-
-/// Due, however little there is: the API has called it too long.
-const REFUSED: u64 = 20_000;
 
 const SUMMARY: &str = "## Goal\nlight the lamp\n\n## Next\ntrim the wick";
 
@@ -41,8 +36,12 @@ fn context() -> Context {
 /// At 85 % to the token.
 fn full(history: &[Message]) -> Context {
     let mut context = context();
-    context.measure(history, 13_600, true, UNIX_EPOCH);
+    context.settle(history, 13_600);
     context
+}
+
+fn summary(text: &str) -> Message {
+    said(Role::Assistant, text)
 }
 
 /// Whether the API would take a request with this history.
@@ -57,16 +56,15 @@ fn judged(history: &[Message]) -> Result<u64, String> {
 fn it_is_due_at_85_percent_of_what_is_usable() {
     let history = history(6);
     let mut context = full(&history);
-    assert!(context.plan(&history, 0).is_some());
-    context.measure(&history, 13_599, true, UNIX_EPOCH);
-    assert!(context.plan(&history, 0).is_none());
-    assert!(context.plan(&history, 1).is_some(), "a token is still to come");
+    assert!(context.plan(&history).is_some());
+    context.settle(&history, 13_599);
+    assert!(context.plan(&history).is_none());
 }
 
 #[test]
 fn the_summarisers_request_holds_all_that_goes_and_asks_for_the_headings() {
     let history = history(6);
-    let plan = full(&history).plan(&history, 0).unwrap();
+    let plan = full(&history).plan(&history).unwrap();
     assert!(judged(&plan.request).is_ok(), "{:?}", judged(&plan.request));
     assert_eq!(plan.request[..10], history[..10]);
     let Some(Block::Text { text }) = plan.request[10].content.last() else { panic!() };
@@ -81,12 +79,11 @@ fn the_first_message_and_the_last_call_stay_word_for_word() {
     let mut history = history(6);
     let before = history.clone();
     let mut context = full(&history);
-    let plan = context.plan(&history, 0).unwrap();
-    let report = context.compact(&mut history, plan, SUMMARY).unwrap();
+    let plan = context.plan(&history).unwrap();
+    let report = context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
     assert!(judged(&history).is_ok(), "{:?}", judged(&history));
     let text = format!("What has happened since, in your own summary:\n\n{SUMMARY}");
-    let summary = Block::Text { text };
-    let first = [&before[0].content[..], &[summary]].concat();
+    let first = [&before[0].content[..], &[Block::Text { text }]].concat();
     assert_eq!(history[0], Message { role: Role::User, content: first });
     assert_eq!(history[1..], before[11..]);
     let after = lesson::screen::count(context.tokens(&history));
@@ -99,8 +96,8 @@ fn in_the_middle_of_a_turn_an_open_call_stays_for_its_result() {
     let mut history = history(6);
     let result = history.pop().unwrap();
     let mut context = full(&history);
-    let plan = context.plan(&history, 0).unwrap();
-    context.compact(&mut history, plan, SUMMARY).unwrap();
+    let plan = context.plan(&history).unwrap();
+    context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
     history.push(result);
     assert!(judged(&history).is_ok(), "{:?}", judged(&history));
     assert_eq!(history.len(), 3);
@@ -118,8 +115,8 @@ fn parallel_calls_stay_together_with_all_their_results() {
     history.extend([calls, results]);
     let tail = history[13..].to_vec();
     let mut context = full(&history);
-    let plan = context.plan(&history, 0).unwrap();
-    context.compact(&mut history, plan, SUMMARY).unwrap();
+    let plan = context.plan(&history).unwrap();
+    context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
     assert_eq!(history[1..], tail);
 }
 
@@ -131,8 +128,8 @@ fn a_last_call_far_back_goes_with_the_rest() {
         history.push(said(Role::User, "Go on."));
     }
     let mut context = full(&history);
-    let plan = context.plan(&history, 0).unwrap();
-    context.compact(&mut history, plan, SUMMARY).unwrap();
+    let plan = context.plan(&history).unwrap();
+    context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
     assert_eq!(history[1..], [said(Role::User, "Go on.")]);
 }
 
@@ -140,40 +137,98 @@ fn a_last_call_far_back_goes_with_the_rest() {
 fn a_second_summary_takes_the_place_of_the_first() {
     let mut history = history(6);
     let mut context = full(&history);
-    let plan = context.plan(&history, 0).unwrap();
-    context.compact(&mut history, plan, SUMMARY).unwrap();
+    let plan = context.plan(&history).unwrap();
+    context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
     for at in 10..16 {
         history.extend(pair(&format!("t{at}"), &"wick ".repeat(200)));
     }
-    context.measure(&history, 14_000, true, UNIX_EPOCH);
-    let plan = context.plan(&history, 0).unwrap();
+    context.settle(&history, 14_000);
+    let plan = context.plan(&history).unwrap();
     assert_eq!(plan.request[0], history[0], "the first summary is summed up too");
-    context.compact(&mut history, plan, "## Goal\nsecond").unwrap();
+    context.compact(&mut history, &plan, &summary("## Goal\nsecond")).unwrap();
     assert_eq!(history.len(), 3);
     let text = serde_json::to_string(&history).unwrap();
     assert!(text.contains("second") && !text.contains("trim the wick"));
 }
 
 #[test]
-fn a_summary_that_does_not_shrink_is_not_used_and_not_tried_again() {
-    for useless in [" \n", &"long ".repeat(9_000)] {
+fn what_is_no_summary_changes_nothing_and_is_asked_for_again_when_the_history_has_grown() {
+    let long = "long ".repeat(9_000);
+    let call = Message { role: Role::Assistant, content: pair("t9", "")[0].content.clone() };
+    for (useless, why) in [
+        (summary(" \n"), "the model wrote nothing"),
+        (summary(&long), "it would free less than a tenth"),
+        (call, "the model called a tool instead"),
+    ] {
         let mut history = history(6);
         let before = history.clone();
         let mut context = full(&history);
-        let plan = context.plan(&history, 0).unwrap();
-        assert_eq!(context.compact(&mut history, plan, useless), None);
-        assert_eq!(history, before);
-        assert_eq!(context.plan(&history, 0), None);
-        assert_eq!(context.plan(&history, REFUSED), None);
-        history.extend(pair("more", "a little"));
-        assert_eq!(context.plan(&history, 0), None);
-        for at in 10..17 {
-            history.extend(pair(&format!("t{at}"), &"wick ".repeat(200)));
-        }
-        assert!(context.plan(&history, 0).is_some(), "there is twice as much");
-        context.in_vain = 0;
-        assert!(context.plan(&before, REFUSED).is_some(), "another history");
+        let plan = context.plan(&history).unwrap();
+        let error = context.compact(&mut history, &plan, &useless).unwrap_err();
+        assert_eq!((error.to_string().as_str(), &history), (why, &before));
+        context.in_vain = 13_600;
+        assert_eq!(context.plan(&history), None);
+        context.settle(&history, 14_399);
+        assert_eq!(context.plan(&history), None);
+        context.settle(&history, 14_400);
+        let plan = context.plan(&history).expect("it has grown by a twentieth of the window");
+        context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
+        assert_eq!(context.in_vain, 0);
     }
+}
+
+#[test]
+fn where_no_summary_can_be_had_and_nothing_fits_the_middle_is_left_out_and_said() {
+    let mut history = history(6);
+    let before = history.clone();
+    let mut context = full(&history);
+    let plan = context.plan(&history).unwrap();
+    context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
+    history.extend_from_slice(&before[5..]);
+    context.settle(&history, 16_001);
+    let report = context.leave_out(&mut history).unwrap();
+    assert!(report.starts_with("compaction: 8 messages left out without a summary · 16,001 → "));
+    assert!(context.fits(&history));
+    assert_eq!(history[1..], before[11..]);
+    let text = history[0].text();
+    assert!(text.contains("Word for word") && text.contains("trim the wick"), "{text}");
+    assert_eq!(text.matches(LEFT_OUT).count(), 1);
+    history.extend_from_slice(&before[5..]);
+    context.settle(&history, 16_001);
+    context.leave_out(&mut history).unwrap();
+    assert_eq!(history[0].text().matches(LEFT_OUT).count(), 1, "once is enough");
+    assert!(judged(&history).is_ok(), "{:?}", judged(&history));
+}
+
+#[test]
+fn a_last_call_that_alone_is_too_long_is_left_out_as_well() {
+    let mut history = history(2);
+    let (mut calls, mut results) = (Vec::new(), Vec::new());
+    for at in 0..900 {
+        let [call, result] = pair(&format!("p{at}"), "dark");
+        calls.extend(call.content);
+        results.extend(result.content);
+    }
+    history.push(Message { role: Role::Assistant, content: calls });
+    history.push(Message { role: Role::User, content: results });
+    let first = history[0].clone();
+    let mut context = context();
+    assert!(!context.fits(&history));
+    context.leave_out(&mut history).unwrap();
+    assert_eq!((history.len(), &history[0].content[0]), (1, &first.content[0]));
+}
+
+#[test]
+fn a_history_that_begins_with_the_models_message_is_not_parted() {
+    let mut history = history(6)[1..].to_vec();
+    let tail = history[10..].to_vec();
+    let mut context = full(&history);
+    let plan = context.plan(&history).unwrap();
+    assert!(judged(&plan.request).is_ok(), "{:?}", judged(&plan.request));
+    let report = context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
+    assert!(report.starts_with("compaction: 10 messages became"), "{report}");
+    assert!(judged(&history).is_ok(), "{:?}", judged(&history));
+    assert_eq!((history[0].role, &history[1..]), (Role::User, &tail[..]));
 }
 
 #[test]
@@ -181,22 +236,22 @@ fn what_a_summary_could_not_empty_is_not_summed_up_at_once_again() {
     let mut history = history(5);
     history.extend(pair("big", &"wick ".repeat(8_000)));
     let mut context = context();
-    let plan = context.plan(&history, 0).unwrap();
-    context.compact(&mut history, plan, SUMMARY).unwrap();
+    let plan = context.plan(&history).unwrap();
+    context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
     assert!(context.fill(&history) >= 85);
-    assert_eq!(context.plan(&history, 0), None);
+    assert_eq!(context.plan(&history), None);
 }
 
 #[test]
 fn nothing_between_the_first_message_and_the_last_call_is_nothing_to_sum_up() {
     let one = history(1);
-    assert_eq!(full(&one).plan(&one, 0), None);
+    assert_eq!(full(&one).plan(&one), None);
     let mut summed = history(6);
     let mut context = full(&summed);
-    let plan = context.plan(&summed, 0).unwrap();
-    context.compact(&mut summed, plan, SUMMARY).unwrap();
-    context.measure(&summed, 15_000, true, UNIX_EPOCH);
-    assert_eq!(context.plan(&summed, 0), None);
+    let plan = context.plan(&summed).unwrap();
+    context.compact(&mut summed, &plan, &summary(SUMMARY)).unwrap();
+    context.settle(&summed, 15_000);
+    assert_eq!(context.plan(&summed), None);
 }
 
 #[test]
@@ -207,27 +262,17 @@ fn where_the_summarisers_request_would_not_fit_the_beginning_is_summed_up_first(
     }
     let tail = history[11..].to_vec();
     let mut context = context();
-    let answer = anyhow::anyhow!("prompt is too long: 30000 tokens > 24000 maximum");
+    let answer = anyhow::anyhow!("prompt is too long: 31000 tokens > 24000 maximum");
     context.was_too_long(&history, &answer);
     let mut summaries = 0;
-    while let Some(plan) = context.plan(&history, REFUSED) {
+    while let Some(plan) = context.plan(&history) {
         assert!(context.fits(&plan.request));
         assert!(judged(&plan.request).is_ok(), "{:?}", judged(&plan.request));
-        context.compact(&mut history, plan, SUMMARY).unwrap();
+        context.compact(&mut history, &plan, &summary(SUMMARY)).unwrap();
         assert!(judged(&history).is_ok(), "{:?}", judged(&history));
         summaries += 1;
     }
-    assert_eq!(summaries, 3);
-    assert_eq!(history[1..], tail);
+    assert_eq!(summaries, 2);
+    assert!(history.ends_with(&tail));
     assert!(context.fits(&history));
-}
-
-#[test]
-fn a_plan_for_another_history_changes_nothing() {
-    let long = history(6);
-    let mut context = full(&long);
-    let plan = context.plan(&long, 0).unwrap();
-    let mut short = history(1);
-    assert_eq!(context.compact(&mut short, plan, SUMMARY), None);
-    assert_eq!(short, history(1));
 }

@@ -80,7 +80,7 @@ async fn who_has_read_a_part_may_edit_but_not_replace_the_whole() {
     tools.run("read_file", &json!({"path": "f.rs", "limit": 1})).await.unwrap();
     assert_eq!(
         write(&tools, "x").await.unwrap_err(),
-        "only a part of `f.rs` was read\nchange it with edit_file, or read all of it first"
+        "only a part of `f.rs` was read\nuse edit_file, or read all of it first"
     );
     edit(&tools, "fn a", "fn c").await.unwrap();
     tools.run("read_file", &json!({"path": "f.rs"})).await.unwrap();

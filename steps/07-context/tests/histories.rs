@@ -1,20 +1,20 @@
-//! Random histories under random orders of all operations, interrupted, killed and resumed in
-//! between, with a real session's file: whatever is sent is valid for the strict model, and no
-//! request is over the window.
+//! Random conversations with the real program: a model that calls at random, some of whose
+//! summaries are none, whose tokens are denser than we guess and whose window is smaller than we
+//! think; Ctrl+C, kills and torn files in between. Whatever is sent is valid for the strict model
+//! and within the window, the user's first line is in it word for word, and no line ends in an error.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mock_server::scene::Limits;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::session::Session;
 
-const TOOLS: [&str; 5] = ["read_file", "grep_search", "run_shell", "write_file", "list_files"];
+/// What the files hold, again and again.
 const SCRIPTS: [&str; 6] = [
     "2031-04-07 23:11:02 error[E0308]: mismatched types in src/watch.rs:118\n",
     "灯台の明かりは夜明けまで燃えていた。",
@@ -24,64 +24,80 @@ const SCRIPTS: [&str; 6] = [
     "x",
 ];
 
+const FIRST: &str = "Why was the lamp dark?  Word for word.";
+
 #[derive(Debug, Clone)]
 struct Call {
     tool: usize,
     script: usize,
     size: usize,
-    input: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// What the model answers to a request.
+#[derive(Debug, Clone)]
 enum Answer {
+    Calls(Vec<Call>),
+    Words(usize, usize),
+    /// Ctrl+C is pressed while it answers, or the program is killed.
+    Interrupted(Vec<Call>),
+    Killed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Summary {
     Short,
     Long,
     Empty,
+    Cut,
+    Call,
 }
 
+/// What it says of the tokens that it has read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Report {
+    True,
+    Nothing,
+    One,
+}
+
+/// The program runs once, with some lines of so many bytes, and then loses so many of its file.
 #[derive(Debug, Clone)]
-enum Step {
-    /// The user says something.
-    Say(usize, usize),
-    /// The model calls tools. `interrupted`: from this call on nothing is run. `killed`: the
-    /// program ends before the results are written.
-    Turn {
-        calls: Vec<Call>,
-        interrupted: Option<usize>,
-        killed: bool,
-    },
-    /// The model only speaks.
-    Speak(usize, usize),
-    Tidy,
-    Pause(u64),
-    /// A part is switched off or on again.
-    Switch(usize),
-    /// From now on the summariser answers so.
-    Summaries(Answer),
-    /// The program is started again; so many bytes of its file's last line are lost.
-    Resume(u64),
+struct Run {
+    lines: Vec<(usize, usize)>,
+    summaries: Summary,
+    lost: usize,
+    /// Seconds until the next run.
+    pause: u64,
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let size = prop_oneof![3 => 0..300usize, 3 => 300..12_000usize, 1 => 12_000..120_000usize];
-    let call = (0..TOOLS.len(), 0..SCRIPTS.len(), size, 0..2_000usize)
-        .prop_map(|(tool, script, size, input)| Call { tool, script, size, input });
-    let calls = prop::collection::vec(call, 1..7);
-    let interrupted = prop::option::weighted(0.15, 0..6usize);
-    let answer =
-        prop_oneof![4 => Just(Answer::Short), 1 => Just(Answer::Long), 1 => Just(Answer::Empty)];
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let size = prop_oneof![3 => 0..300usize, 4 => 300..12_000usize, 2 => 12_000..110_000usize];
+    let tool =
+        prop_oneof![3 => Just(0usize), 2 => Just(1), 2 => Just(2), 2 => Just(3), 1 => 4..6usize];
+    let call = (tool, 0..SCRIPTS.len(), size);
+    let call = call.prop_map(|(tool, script, size)| Call { tool, script, size });
+    prop_oneof![8 => prop::collection::vec(call.clone(), 1..6), 1 => prop::collection::vec(call, 20..40)]
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
-        2 => (0..SCRIPTS.len(), 1..1_500usize).prop_map(|(script, size)| Step::Say(script, size)),
-        8 => (calls, interrupted, prop::bool::weighted(0.05)).prop_map(
-            |(calls, interrupted, killed)| Step::Turn { calls, interrupted, killed }
-        ),
-        2 => (0..SCRIPTS.len(), 1..2_000usize).prop_map(|(script, size)| Step::Speak(script, size)),
-        1 => Just(Step::Tidy),
-        1 => (1..900u64).prop_map(Step::Pause),
-        1 => (0..3usize).prop_map(Step::Switch),
-        1 => answer.prop_map(Step::Summaries),
-        1 => prop_oneof![Just(0), 1..200u64].prop_map(Step::Resume),
+        16 => calls().prop_map(Answer::Calls),
+        5 => (0..SCRIPTS.len(), 1..3_000usize).prop_map(|(script, size)| Answer::Words(script, size)),
+        1 => calls().prop_map(Answer::Interrupted),
+        1 => Just(Answer::Killed),
     ]
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let size = prop_oneof![6 => 1..1_500usize, 1 => 1_500..4_000usize];
+    let lines = prop::collection::vec((0..SCRIPTS.len(), size), 1..4);
+    let summaries = prop_oneof![
+        4 => Just(Summary::Short), 1 => Just(Summary::Long), 1 => Just(Summary::Empty),
+        1 => Just(Summary::Cut), 1 => Just(Summary::Call)
+    ];
+    let pause = prop_oneof![3 => Just(0), 1 => 300..900u64];
+    (lines, summaries, prop_oneof![Just(0), 1..200usize], pause)
+        .prop_map(|(lines, summaries, lost, pause)| Run { lines, summaries, lost, pause })
 }
 
 fn text(script: usize, size: usize) -> String {
@@ -91,241 +107,360 @@ fn text(script: usize, size: usize) -> String {
     text
 }
 
-fn words(script: usize, size: usize) -> Block {
-    Block::Text { text: format!("> {}", text(script, size)) }
+/// The model's side of the conversation.
+struct Model {
+    answers: Vec<Answer>,
+    summaries: Summary,
+    report: Report,
+    /// Tokens that it really takes, and tenths of a byte that really make one.
+    window: u64,
+    density: u64,
+    /// No request may be refused for its length: the program knows the window, and guesses enough.
+    must_fit: bool,
+    program: Option<Arc<Mutex<Child>>>,
+    ids: usize,
+    /// What each result was when it was first sent, whole.
+    originals: HashMap<String, String>,
+    faults: Vec<String>,
+    sent: usize,
+    refused: usize,
+    summed_up: usize,
+    has_ended: bool,
+}
+
+impl Model {
+    /// Status and body of the answer to a request.
+    fn answer(&mut self, request: &Value) -> (u16, String) {
+        let messages = &request["messages"];
+        if let Err(fault) = self.judge(request) {
+            self.faults.push(fault.clone());
+            return (400, json!({ "error": { "type": "invalid", "message": fault } }).to_string());
+        }
+        let tokens = 2_000 + messages.to_string().len() as u64 * 10 / self.density;
+        if tokens > self.window {
+            self.refused += 1;
+            if self.must_fit {
+                self.faults.push(format!("{tokens} tokens in a window of {}", self.window));
+            }
+            return (400, too_long(tokens, self.window, self.refused));
+        }
+        let last = messages.as_array().and_then(|messages| messages.last()?["content"].as_array());
+        let last = last.and_then(|content| content.last()?["text"].as_str()).unwrap_or_default();
+        if last.starts_with("The context window is nearly full.") {
+            self.summed_up += 1;
+            return (200, self.summary(tokens));
+        }
+        self.sent += 1;
+        let answer = self.answers.pop().unwrap_or(Answer::Words(0, 30));
+        let blocks = match answer {
+            Answer::Calls(calls) => self.blocks(&calls),
+            Answer::Interrupted(calls) => {
+                self.interrupt();
+                self.blocks(&calls)
+            }
+            Answer::Words(script, size) => vec![words(script, size)],
+            Answer::Killed => {
+                let program = self.program.as_ref().unwrap();
+                program.lock().unwrap().kill().unwrap();
+                Vec::new()
+            }
+        };
+        (200, self.reply(&blocks, "end_turn", tokens))
+    }
+
+    /// What is wrong with a request.
+    fn judge(&mut self, request: &Value) -> Result<(), String> {
+        let limits = Limits { context_window: u64::MAX, max_output: 64_000, cache_minimum: 1_024 };
+        mock_server::judge(request, &limits)?;
+        let first = &request["messages"][0]["content"];
+        if !first.as_array().is_some_and(|blocks| blocks.iter().any(|it| it["text"] == FIRST)) {
+            return Err(format!("the first line is gone: {first}"));
+        }
+        let messages = request["messages"].as_array().unwrap();
+        for block in messages.iter().filter_map(|message| message["content"].as_array()).flatten() {
+            if let (Some(id), Some(content)) =
+                (block["tool_use_id"].as_str(), block["content"].as_str())
+            {
+                self.look_at(id, content)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A result is whole, or names a file that has the rest, or is said to be gone.
+    fn look_at(&mut self, id: &str, content: &str) -> Result<(), String> {
+        if content.contains("bytes snipped; call again")
+            || content.starts_with("error: interrupted")
+        {
+            return Ok(());
+        }
+        let mut whole = content.to_string();
+        while let Some((_, rest)) = whole.split_once("; they are in ") {
+            let path = rest.split_once("]\n").map_or(rest, |(path, _)| path);
+            whole = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+        }
+        let original = self.originals.entry(id.to_string()).or_insert(whole.clone());
+        if *original == whole {
+            return Ok(());
+        }
+        Err(format!("the result of {id} was {} bytes, and is {}", original.len(), whole.len()))
+    }
+
+    fn interrupt(&self) {
+        let id = self.program.as_ref().unwrap().lock().unwrap().id().to_string();
+        if cfg!(unix) {
+            assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        }
+    }
+
+    fn blocks(&mut self, calls: &[Call]) -> Vec<Value> {
+        let mut blocks = vec![words(0, 20)];
+        for Call { tool, script, size } in calls {
+            self.ids += 1;
+            let file = format!("{script}.txt");
+            let (name, input) = match tool {
+                0 => ("read_file", json!({ "path": file, "offset": 2, "limit": size / 40 + 1 })),
+                1 => ("run_shell", json!({ "command": format!("head -c {size} {file}") })),
+                2 => {
+                    ("write_file", json!({ "path": "out.txt", "content": text(*script, size / 8) }))
+                }
+                3 => ("grep_search", json!({ "pattern": ".", "path": file })),
+                4 => ("list_files", json!({})),
+                _ => ("lamp", json!({})),
+            };
+            let id = format!("toolu_{:05}", self.ids);
+            blocks.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
+        }
+        blocks
+    }
+
+    fn summary(&mut self, tokens: u64) -> String {
+        let (blocks, stop) = match self.summaries {
+            Summary::Short => (vec![words(0, 600)], "end_turn"),
+            Summary::Long => (vec![words(1, self.window as usize * 2)], "end_turn"),
+            Summary::Empty => (vec![json!({ "type": "text", "text": " \n" })], "end_turn"),
+            Summary::Cut => (vec![words(0, 300)], "max_tokens"),
+            Summary::Call => (self.blocks(&[Call { tool: 4, script: 0, size: 0 }]), "tool_use"),
+        };
+        self.reply(&blocks, stop, tokens)
+    }
+
+    /// The events of a reply.
+    fn reply(&self, blocks: &[Value], stop: &str, tokens: u64) -> String {
+        let tokens = match self.report {
+            Report::True => tokens,
+            Report::Nothing => 0,
+            Report::One => 1,
+        };
+        let usage = json!({ "input_tokens": tokens, "output_tokens": 1 });
+        let mut events =
+            vec![json!({ "type": "message_start", "message": { "content": [], "usage": usage } })];
+        for (index, block) in blocks.iter().enumerate() {
+            let mut empty = block.clone();
+            let delta = match block["type"].as_str() {
+                Some("text") => {
+                    empty["text"] = json!("");
+                    json!({ "type": "text_delta", "text": block["text"] })
+                }
+                _ => {
+                    empty["input"] = json!({});
+                    let input = block["input"].to_string();
+                    json!({ "type": "input_json_delta", "partial_json": input })
+                }
+            };
+            events.push(
+                json!({ "type": "content_block_start", "index": index, "content_block": empty }),
+            );
+            events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+            events.push(json!({ "type": "content_block_stop", "index": index }));
+        }
+        events.push(
+            json!({ "type": "message_delta", "delta": { "stop_reason": stop }, "usage": usage }),
+        );
+        events.push(json!({ "type": "message_stop" }));
+        let line = |event: &Value| {
+            format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())
+        };
+        events.iter().map(line).collect()
+    }
+}
+
+fn words(script: usize, size: usize) -> Value {
+    json!({ "type": "text", "text": format!("> {}", text(script, size)) })
+}
+
+/// The API has two ways to say it.
+fn too_long(tokens: u64, window: u64, time: usize) -> String {
+    let message = match time % 2 {
+        0 => format!("prompt is too long: {tokens} tokens > {window} maximum"),
+        _ => format!(
+            "input length and `max_tokens` exceed context limit: {tokens} + 9 > {window}, decrease \
+             input length or `max_tokens` and try again"
+        ),
+    };
+    json!({ "error": { "type": "invalid_request_error", "message": message } }).to_string()
+}
+
+/// Answers each request on a connection of its own.
+fn serve(listener: &TcpListener, model: &Mutex<Model>) {
+    for connection in listener.incoming() {
+        let mut connection = connection.unwrap();
+        if model.lock().unwrap().has_ended {
+            return;
+        }
+        // A program that was stopped may have asked half a question.
+        let Some(request) = request_on(&mut connection) else { continue };
+        let (status, body) = model.lock().unwrap().answer(&request);
+        let head = format!(
+            "HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        // Nobody may listen any more.
+        let _ = connection.write_all((head + &body).as_bytes());
+    }
+}
+
+fn request_on(connection: &mut TcpStream) -> Option<Value> {
+    let mut reader = BufReader::new(connection);
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).ok()? > 0 && line != "\r\n" {
+        let (name, value) = line.trim().split_once(": ").unwrap_or_default();
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().ok()?;
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
 }
 
 struct World {
-    session: Session,
-    context: Context,
-    folder: tempfile::TempDir,
-    first: Vec<Block>,
-    window: u64,
-    /// Tenths of a byte that really make a token.
-    density: u64,
-    now: SystemTime,
-    /// What each result was before it was admitted.
-    originals: HashMap<String, String>,
-    answer: Answer,
-    /// A summary was of no use since the conversation began: then one may not fit, and is not sent.
-    in_vain: bool,
-    ids: usize,
-    sent: usize,
-    compacted: usize,
+    rooms: TempDir,
+    model: Arc<Mutex<Model>>,
+    address: std::net::SocketAddr,
+    /// The window that the program supposes.
+    supposed: u64,
+    seconds: u64,
+    /// What the program said last.
+    said: String,
 }
 
 impl World {
-    fn new(window: u64, density: u64) -> World {
-        let folder = tempfile::tempdir().unwrap();
-        let mut world = World {
-            session: Session::start(folder.path(), folder.path()),
-            context: Context::new(window, folder.path().join("results")),
-            folder,
-            first: vec![words(0, 900), words(1, 600)],
+    fn new(supposed: u64, window: u64, density: u64, report: Report, answers: Vec<Answer>) -> Self {
+        let rooms = tempfile::tempdir().unwrap();
+        std::fs::create_dir(rooms.path().join(".claude")).unwrap();
+        let settings = r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#;
+        std::fs::write(rooms.path().join(".claude/settings.json"), settings).unwrap();
+        for script in 0..SCRIPTS.len() {
+            std::fs::write(rooms.path().join(format!("{script}.txt")), text(script, 110_000))
+                .unwrap();
+        }
+        // A guess of three bytes a token, and a third of the window for a reply.
+        let must_fit = supposed <= window && density >= 20 && report == Report::True;
+        let model = Arc::new(Mutex::new(Model {
+            answers,
+            summaries: Summary::Short,
+            report,
             window,
             density,
-            now: UNIX_EPOCH,
-            originals: HashMap::new(),
-            answer: Answer::Short,
-            in_vain: false,
+            must_fit,
+            program: None,
             ids: 0,
+            originals: HashMap::new(),
+            faults: Vec::new(),
             sent: 0,
-            compacted: 0,
-        };
-        world.begin();
-        world
+            refused: 0,
+            summed_up: 0,
+            has_ended: false,
+        }));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let served = model.clone();
+        std::thread::spawn(move || serve(&listener, &served));
+        Self { rooms, model, address, supposed, seconds: 0, said: String::new() }
     }
 
-    fn begin(&mut self) {
-        self.session = Session::start(self.folder.path(), self.folder.path());
-        self.context.in_vain = 0;
-        self.in_vain = false;
-        self.user(self.first.clone());
+    /// Lets the program run with these lines to its end.
+    fn run(&mut self, lines: &[String], is_first: bool) {
+        std::fs::write(self.rooms.path().join("clock"), self.seconds.to_string()).unwrap();
+        let mut command = program_in(self.rooms.path(), &format!("http://{}", self.address));
+        command.env("LOOPWRIGHT_WINDOW", self.supposed.to_string());
+        command.env("LESSON_CLOCK_FILE", self.rooms.path().join("clock"));
+        command.args((!is_first).then_some("--resume"));
+        let mut child = command.spawn().unwrap();
+        let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let child = Arc::new(Mutex::new(child));
+        self.model.lock().unwrap().program = Some(child.clone());
+        // One that is killed takes no more.
+        let _ = input.write_all((lines.join("\n") + "\n").as_bytes());
+        drop(input);
+        let mut said = Vec::new();
+        output.read_to_end(&mut said).unwrap();
+        self.said = String::from_utf8_lossy(&said).into_owned();
+        let status = child.lock().unwrap().wait().unwrap();
+        let was_killed = status.code().is_none() || cfg!(windows);
+        assert!(status.success() || was_killed, "{status}: {}", self.end());
+        assert_eq!(self.model.lock().unwrap().faults, [""; 0], "{}", self.end());
     }
 
-    fn user(&mut self, content: Vec<Block>) {
-        self.session.push(Message { role: Role::User, content }).unwrap();
+    fn end(&self) -> String {
+        let lines: Vec<&str> = self.said.lines().collect();
+        lines[lines.len().saturating_sub(60)..].join("\n")
     }
 
-    fn true_tokens(&self, messages: &[Message]) -> u64 {
-        2_000 + serde_json::to_string(messages).unwrap().len() as u64 * 10 / self.density
-    }
-
-    /// Nothing that is sent breaks a rule of the API, and the first message is in it.
-    fn must_be_valid(&self, messages: &[Message]) {
-        let tool = json!({"name": "read_file", "input_schema": {"type": "object"}});
-        let request = json!({"model": "m", "max_tokens": 9, "tools": [tool], "messages": messages});
-        let limits = Limits { context_window: u64::MAX, max_output: 9, cache_minimum: 9 };
-        assert_eq!(mock_server::judge(&request, &limits).err(), None);
-        assert_eq!(messages[0].content[..2], self.first);
-    }
-
-    fn make_room(&mut self, mut incoming: u64) {
-        self.tidy();
-        while let Some(plan) = self.context.plan(&self.session.messages, incoming) {
-            self.must_be_valid(&plan.request);
-            let tokens = self.true_tokens(&plan.request);
-            assert!(tokens <= self.window || self.density < 30, "{tokens} for a summary");
-            let summary = match self.answer {
-                Answer::Short => "## Goal\nwatch the lamp\n## Next\ngo on".to_string(),
-                Answer::Long => text(1, self.window as usize * 2),
-                Answer::Empty => " \n".to_string(),
-            };
-            let history = self.session.messages.clone();
-            let last_pair = history.iter().rposition(has_call).map(|at| history[at..].to_vec());
-            let messages = &mut self.session.messages;
-            if self.context.compact(messages, plan, &summary).is_some() {
-                let (before, now) = (self.context.tokens(&history), &self.session.messages);
-                assert!(self.context.tokens(now) < before);
-                let kept = last_pair.filter(|pair| estimate(pair) <= self.context.usable() / 2);
-                assert!(kept.is_none_or(|pair| now.ends_with(&pair)), "the last call is gone");
-                self.session.compacted().unwrap();
-                self.compacted += 1;
-            } else {
-                assert_eq!(self.session.messages, history);
-                let again = self.context.plan(&history, incoming);
-                assert_eq!(again, None, "what was in vain is tried again at once");
-                self.in_vain = true;
-            }
-            incoming = 0;
-        }
-    }
-
-    fn tidy(&mut self) {
-        let (before, tokens) =
-            (self.session.messages.clone(), self.context.tokens(&self.session.messages));
-        self.context.tidy(&mut self.session.messages, self.now);
-        assert!(self.context.tokens(&self.session.messages) <= tokens);
-        let seen = before.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
-        assert_eq!(self.session.messages[seen..], before[seen..], "unseen, and touched");
-        self.look_at_results();
-    }
-
-    /// Each result is whole, or says truly where its whole is, or that it can be had again.
-    fn look_at_results(&self) {
-        for block in self.session.messages.iter().flat_map(|message| &message.content) {
-            let Block::ToolResult { tool_use_id, content, .. } = block else { continue };
-            let Some(original) = self.originals.get(tool_use_id) else { continue };
-            let is_short = content.contains(" bytes snipped; call again")
-                || content.starts_with("error: interrupted");
-            if content != original && !is_short {
-                let (_, rest) = content.split_once("; all of it is in ").expect("a path");
-                let (path, _) = rest.split_once("]\n").expect("its end");
-                assert_eq!(fs::read_to_string(path).ok().as_ref(), Some(original));
-                assert!(content.len() < 2_500, "{} bytes of preview", content.len());
-            }
-        }
-    }
-
-    /// A request goes out, and the model replies.
-    fn send(&mut self, reply: Vec<Block>) {
-        if self.session.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            self.user(vec![words(2, 40)]);
-        }
-        self.make_room(0);
-        self.must_be_valid(&self.session.messages);
-        let tokens = self.true_tokens(&self.session.messages);
-        if tokens > self.window {
-            assert!(self.density < 30 || !self.context.fits(&self.session.messages));
-            let error =
-                anyhow::anyhow!("prompt is too long: {tokens} tokens > {} maximum", self.window);
-            assert!(self.context.was_too_long(&self.session.messages, &error));
-            self.make_room(self.window);
-        }
-        if !self.context.fits(&self.session.messages) {
-            assert!(self.in_vain, "it does not fit, and no summary was in vain");
-            self.begin();
-            return self.send(reply);
-        }
-        let tokens = self.true_tokens(&self.session.messages);
-        assert!(tokens <= self.window, "a request of {tokens} tokens");
-        self.context.measure(&self.session.messages, tokens, true, self.now);
-        self.now += Duration::from_secs(7);
-        self.session.push(Message { role: Role::Assistant, content: reply }).unwrap();
-        self.sent += 1;
-    }
-
-    fn turn(&mut self, calls: &[Call], interrupted: Option<usize>, killed: bool) {
-        let thinking =
-            json!({"type": "thinking", "thinking": "so", "signature": "sig_08d93907b57933d7"});
-        let (mut reply, mut results) = (vec![Block::Other(thinking)], Vec::new());
-        for (at, call) in calls.iter().enumerate() {
-            self.ids += 1;
-            let id = format!("toolu_main_{:05}", self.ids);
-            let input = json!({"path": format!("src/{at}.rs"), "text": text(2, call.input)});
-            reply.push(Block::ToolUse { id: id.clone(), name: TOOLS[call.tool].into(), input });
-            if interrupted.is_some_and(|first| at >= first) {
-                let content = "error: interrupted".to_string();
-                results.push(Block::ToolResult { tool_use_id: id, content, is_error: true });
-                continue;
-            }
-            let content = text(call.script, call.size);
-            self.originals.insert(id.clone(), content.clone());
-            results.push(Block::ToolResult { tool_use_id: id, content, is_error: at == 3 });
-        }
-        self.send(reply);
-        if killed {
-            return self.resume(0);
-        }
-        let incoming = self.context.incoming(&self.session.messages, &results);
-        self.make_room(incoming);
-        self.context.admit(&self.session.messages, &mut results);
-        self.user(results);
-    }
-
-    fn resume(&mut self, lost: u64) {
-        let path: PathBuf = self.session.path().unwrap().to_path_buf();
-        let bytes = fs::read(&path).unwrap();
-        if bytes.iter().filter(|byte| **byte == b'\n').count() > 2 {
-            let lost = (lost as usize).min(bytes.len() / 2);
-            fs::write(&path, &bytes[..bytes.len() - lost]).unwrap();
-        }
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let home = self.folder.path();
-        (self.session, _) = Session::resume(home, home, Some(&name)).unwrap();
-        let off = self.context.off.clone();
-        self.context = Context::new(self.window, home.join("results"));
-        self.context.off = off;
-    }
-
-    fn step(&mut self, step: Step) {
-        match step {
-            Step::Say(script, size) => self.user(vec![words(script, size)]),
-            Step::Turn { calls, interrupted, killed } => self.turn(&calls, interrupted, killed),
-            Step::Speak(script, size) => self.send(vec![words(script, size)]),
-            Step::Tidy => self.tidy(),
-            Step::Pause(seconds) => self.now += Duration::from_secs(seconds),
-            Step::Switch(part) => {
-                let part = ["budgets", "snip", "idle"][part];
-                let is_on = self.context.is_on(part);
-                self.context.off = if is_on { part.to_string() } else { String::new() };
-            }
-            Step::Summaries(answer) => self.answer = answer,
-            Step::Resume(lost) => self.resume(lost),
-        }
-        self.look_at_results();
+    /// The end of the newest session's last line is lost.
+    fn lose(&self, lost: usize) {
+        let folder = std::fs::read_dir(self.rooms.path().join(".loopwright/projects")).unwrap();
+        let folder = folder.map(|entry| entry.unwrap().path()).next().unwrap();
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let newest = files.max().unwrap();
+        let bytes = std::fs::read(&newest).unwrap();
+        // The first line of the user is what everything is checked by.
+        let first = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        let left = bytes.len().saturating_sub(lost).max(first);
+        std::fs::write(&newest, &bytes[..left]).unwrap();
     }
 }
 
-/// A few seconds' worth; `CASES=2000` for a long run.
+impl Drop for World {
+    fn drop(&mut self) {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).has_ended = true;
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+/// Some seconds' worth; `CASES=2000` for a long run.
 fn cases() -> ProptestConfig {
-    let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12);
+    let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24);
     let none = None;
-    ProptestConfig { cases, max_shrink_iters: 60, failure_persistence: none, ..Default::default() }
+    ProptestConfig { cases, max_shrink_iters: 40, failure_persistence: none, ..Default::default() }
 }
 
 proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn every_request_is_valid_and_fits(
-        window in 25_000..90_000u64,
-        density in 25..50u64,
-        steps in prop::collection::vec(step(), 1..50),
+    fn whatever_happens_every_request_is_valid_and_fits_and_the_work_goes_on(
+        supposed in 20_000..60_000u64,
+        shrinks in prop_oneof![3 => Just(100u64), 1 => 50..100u64],
+        density in prop_oneof![1 => 12..20u64, 4 => 20..60u64],
+        report in prop_oneof![6 => Just(Report::True), 1 => Just(Report::Nothing), 1 => Just(Report::One)],
+        answers in prop::collection::vec(answer(), 4..24),
+        runs in prop::collection::vec(run(), 1..4),
     ) {
-        let mut world = World::new(window, density);
-        for step in steps {
-            world.step(step);
+        let mut world = World::new(supposed, supposed * shrinks / 100, density, report, answers);
+        for (number, run) in runs.iter().enumerate() {
+            world.model.lock().unwrap().summaries = run.summaries;
+            let mut lines: Vec<String> = run.lines.iter().map(|(script, size)| {
+                format!("> {}", text(*script, *size).replace(['\n', '\r'], " "))
+            }).collect();
+            if number == 0 {
+                lines.insert(0, FIRST.to_string());
+            }
+            world.run(&lines, number == 0);
+            world.lose(run.lost);
+            world.seconds += run.pause;
         }
     }
 }
@@ -333,11 +468,13 @@ proptest! {
 /// The property above would hold for a history that is never compacted: this one is, many times.
 #[test]
 fn a_long_session_is_compacted_again_and_again() {
-    let mut world = World::new(30_000, 40);
-    for at in 0..100 {
-        let call = |tool, size| Call { tool, script: at % 6, size, input: 200 };
-        world.turn(&[call(2, 3_000 + at * 37 % 9_000), call(0, 40_000)], None, false);
-    }
-    assert_eq!(world.sent, 100);
-    assert!(world.compacted > 3, "{} compactions", world.compacted);
+    let call = |tool, script, size| Call { tool, script, size };
+    let answers = (0..40).map(|at| {
+        Answer::Calls(vec![call(1, at % 6, 3_000 + at * 37 % 9_000), call(0, 0, 40_000)])
+    });
+    let mut world = World::new(30_000, 30_000, 30, Report::True, answers.collect());
+    world.run(&[FIRST.to_string()], true);
+    let model = world.model.lock().unwrap();
+    assert_eq!((model.sent, model.refused), (41, 0));
+    assert!(model.summed_up > 3, "{} compactions", model.summed_up);
 }

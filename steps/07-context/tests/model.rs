@@ -140,10 +140,36 @@ async fn every_byte_counts_as_a_sign_of_life_and_silence_ends_the_call() {
     assert!(error.contains("timed out"), "{error}");
 }
 
+const JSON: &str = "content-type: application/json; charset=utf-8\r\n";
+
 #[tokio::test]
-async fn a_reply_that_is_no_stream_of_events_is_an_error() {
+async fn a_message_that_comes_whole_is_used() {
+    let body =
+        json!({ "content": [{ "type": "text", "text": "Hello." }], "stop_reason": "end_turn" });
+    let (message, pieces) =
+        asked(&model_that_gets(&[&answer("200 OK", JSON, &body.to_string())])).await;
+    assert_eq!(message.unwrap(), said("Hello."));
+    assert_eq!(pieces.first(), Some(&Piece::Text("Hello.".to_string())));
+}
+
+#[tokio::test]
+async fn what_is_neither_stream_nor_message_is_quoted_and_not_tried_again() {
+    let odd = answer("200 OK", JSON, "{\"choices\":[]}");
+    let error = error_of(model_that_gets(&[&odd, &hello()])).await;
+    assert_eq!(error, "the model sent neither a stream nor a message: {\"choices\":[]}");
+}
+
+#[tokio::test]
+async fn a_stream_without_an_event_is_an_error() {
     let error = error_of(model_that_gets(&[answer("200 OK", "", "{}").as_str(); 4])).await;
     assert_eq!(error, "the model broke off");
+}
+
+#[tokio::test]
+async fn a_wait_that_is_too_long_is_said_and_not_waited_for() {
+    let busy = answer("529 Busy", "retry-after: 3600\r\n", "later");
+    let error = error_of(model_that_gets(&[&busy, &hello()])).await;
+    assert_eq!(error, "the model answered 529: later; it wants to be left alone for 3600 s");
 }
 
 #[test]
@@ -169,4 +195,36 @@ fn a_torn_call_is_not_taken_for_an_answer() {
     let content = json!([{"type": "text", "text": "I read it."}, {"type": "tool_use", "id": "t"}]);
     let error = usable(reply("tool_use", content)).unwrap_err().to_string();
     assert!(error.contains("no whole call (tool_use)"), "{error}");
+}
+
+#[test]
+fn an_empty_text_beside_a_call_is_left_out() {
+    let content = json!([
+        {"type": "text", "text": ""},
+        {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a"}},
+    ]);
+    let message = usable(reply("tool_use", content)).unwrap();
+    assert!(matches!(message.content.as_slice(), [Block::ToolUse { .. }]), "{message:?}");
+}
+
+#[test]
+fn a_text_behind_a_call_goes_before_it() {
+    let content = json!([
+        {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a"}},
+        {"type": "text", "text": "I read it."},
+    ]);
+    let message = usable(reply("tool_use", content)).unwrap();
+    assert!(
+        matches!(message.content.as_slice(), [Block::Text { .. }, Block::ToolUse { .. }]),
+        "{message:?}"
+    );
+}
+
+#[test]
+fn an_odd_call_in_a_reply_is_put_in_form() {
+    let content = json!([{"type": "tool_use", "id": "", "name": "read file", "input": "a"}]);
+    let message = usable(reply("tool_use", content)).unwrap();
+    let input = json!({ "unreadable_arguments": "a" });
+    let call = Block::ToolUse { id: "_".to_string(), name: "read_file".to_string(), input };
+    assert_eq!(message.content, [call]);
 }

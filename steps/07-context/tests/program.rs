@@ -10,6 +10,8 @@ use std::time::Duration;
 use mock_server::{Options, Scene, ScriptedModel, Values};
 use tempfile::TempDir;
 
+mod histories;
+
 struct Stage {
     runtime: tokio::runtime::Runtime,
     model: ScriptedModel,
@@ -40,16 +42,8 @@ impl Stage {
     }
 
     fn start(&self, window: u64, arguments: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_step07"));
-        command.args(arguments).current_dir(self.rooms.path());
-        for name in ["HOME", "USERPROFILE"] {
-            command.env(name, self.rooms.path());
-        }
-        command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", self.model.url());
-        command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
-        command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1");
-        command.env("LOOPWRIGHT_WINDOW", window.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut command = program_in(self.rooms.path(), &self.model.url());
+        command.args(arguments).env("LOOPWRIGHT_WINDOW", window.to_string());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
@@ -63,6 +57,17 @@ impl Stage {
     fn last_request(&self) -> String {
         self.model.journal().last().unwrap().request["messages"].to_string()
     }
+}
+
+/// The program in a folder that is its home as well, before the model at this address.
+fn program_in(rooms: &Path, url: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_step07"));
+    command.current_dir(rooms).env("HOME", rooms).env("USERPROFILE", rooms);
+    command.env("LESSON_AGENT", "1").env("ANTHROPIC_BASE_URL", url);
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+    command.env("NO_PROXY", "127.0.0.1").env("NO_COLOR", "1");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
 }
 
 impl Drop for Stage {
@@ -128,27 +133,72 @@ fn a_prompt_that_is_too_long_leads_to_a_compaction_and_a_retry() {
 }
 
 #[test]
-fn what_no_summary_makes_fit_is_said_and_not_sent() {
-    let stage = Stage::with("[[main]]\nuser = \"Count\"\n[[main]]\nsay = \"One.\"");
-    let mut program = stage.start(4_000, &[]);
-    program.types(&"night ".repeat(3_000));
-    assert!(!program.ends());
-    let said = program.said.replace('\n', " ");
-    assert!(said.contains("tokens, and 2,667 can be used: /clear begins anew"), "{said}");
-    assert_eq!(stage.model.journal().len(), 0);
+fn a_first_result_that_is_denser_than_was_guessed_becomes_a_preview_and_the_work_goes_on() {
+    let model = "[model]\ncontext_window = 8000\n";
+    let stage = Stage::with(&format!("{model}{}", calls(1, 29_000)));
+    let mut program = stage.start(200_000, &[]);
+    program.types("Count the nights");
+    program.says("squeeze: 1 of the longest results saved and made shorter");
+    program.says("All are counted.");
+    assert!(program.ends(), "{}", program.said);
+    let statuses: Vec<u16> = stage.model.journal().iter().map(|exchange| exchange.status).collect();
+    assert_eq!(statuses, [200, 400, 200]);
+    assert!(stage.last_request().contains("; they are in "), "{}", stage.last_request());
 }
 
 #[test]
-fn a_useless_summary_is_told_to_the_user_and_not_asked_for_again() {
+fn a_line_that_is_too_long_is_refused_before_it_is_kept_or_sent() {
+    let stage = Stage::with("[[main]]\nuser = \"Count\"\n[[main]]\nsay = \"One.\"");
+    let mut program = stage.start(8_000, &[]);
+    program.types(&"night ".repeat(3_000));
+    assert!(!program.ends());
+    let said = program.said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("takes 18,001 bytes, and one may take 3,999 here put it into a file"),
+        "{said}"
+    );
+    assert_eq!(stage.model.journal().len(), 0);
+    assert!(!stage.rooms.path().join(".loopwright/projects").exists());
+}
+
+#[test]
+fn a_window_that_is_too_small_is_said_at_the_start() {
+    let stage = Stage::with("[[main]]\nuser = \"Count\"\n[[main]]\nsay = \"One.\"");
+    let mut program = stage.start(4_000, &[]);
+    assert!(!program.ends());
+    assert!(program.said.contains("a window of 4,000 tokens is too small"), "{}", program.said);
+}
+
+#[test]
+fn a_useless_summary_is_told_to_the_user_and_not_asked_for_with_each_call() {
     let summary = "[[summary]]\nsay = \"Hm.\"\nstop = \"max_tokens\"\n";
     let stage = Stage::with(&format!("{PARTS}{}{summary}", calls(6, 3_900)));
     let mut program = stage.start(12_000, &[]);
     program.types("Count the nights");
     program.says("All are counted.");
     assert!(program.ends());
-    let said = program.said.replace('\n', " ");
+    let said = program.said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(said.matches("a summary is due").count(), 1, "{said}");
-    assert_eq!(said.matches("compaction: in vain").count(), 1, "{said}");
+    assert_eq!(
+        said.matches("there is no summary, the model's reply broke off").count(),
+        1,
+        "{said}"
+    );
+}
+
+#[test]
+fn without_any_summary_the_work_goes_on_and_what_is_left_out_is_said() {
+    let summary = "[[summary]]\nsay = \"Hm.\"\nstop = \"max_tokens\"\n".repeat(20);
+    // A call that no preview makes shorter.
+    let long = format!("3900 # {}", "all of the nights ".repeat(20));
+    let calls = calls(45, 3_900).replace("3900", &long);
+    let stage = Stage::with(&format!("{PARTS}{calls}{summary}"));
+    let mut program = stage.start(9_000, &[]);
+    program.types("Count the nights");
+    program.says("left out without a summary");
+    program.says("All are counted.");
+    assert!(program.ends(), "{}", program.said);
+    assert!(stage.last_request().contains("Count the nights"), "{}", stage.last_request());
 }
 
 #[cfg(unix)]

@@ -1,3 +1,5 @@
+use mock_server::judge;
+use mock_server::scene::Limits;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -205,7 +207,7 @@ fn a_session_cut_at_any_byte_resumes_with_all_whole_lines_before_it() {
         let (back, _) = place.resume(None).unwrap();
         let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
         let lines = lines + usize::from(whole[cut] == b'\n');
-        let kept = mend(a_whole_history()[..lines].to_vec());
+        let kept = mend(&a_whole_history()[..lines]);
         assert_eq!(back.messages, kept, "cut at {cut}");
     }
 }
@@ -231,7 +233,7 @@ fn a_killed_session_resumes_with_its_open_call_answered_and_says_so() {
     place.start(&a_whole_history()[..2]);
     let (back, notes) = place.resume(None).unwrap();
     assert_eq!(back.messages[2], user(vec![interrupted("a"), interrupted("b")]));
-    assert_eq!(notes[1..], ["calls without a result are taken as interrupted"]);
+    assert_eq!(notes[1..], ["mended: calls without a result are taken as interrupted"]);
 }
 
 /// `/dev/full` takes no byte, like a full disk.
@@ -269,7 +271,7 @@ fn where_nothing_can_be_written_the_message_is_not_taken() {
 
 #[test]
 fn a_whole_history_is_left_as_it_is() {
-    assert_eq!(mend(a_whole_history()), a_whole_history());
+    assert_eq!(mend(&a_whole_history()), a_whole_history());
 }
 
 #[test]
@@ -279,7 +281,7 @@ fn a_missing_result_is_put_before_the_text_that_follows() {
         model(vec![call("a"), call("b")]),
         user(vec![result("b"), text("go on")]),
     ];
-    let mended = mend(history);
+    let mended = mend(&history);
     assert_eq!(mended[2], user(vec![interrupted("a"), result("b"), text("go on")]));
 }
 
@@ -287,7 +289,7 @@ fn a_missing_result_is_put_before_the_text_that_follows() {
 fn a_lost_line_of_results_is_replaced() {
     let mut history = a_whole_history();
     history.remove(2);
-    let mended = mend(history);
+    let mended = mend(&history);
     assert_eq!(mended[2], user(vec![interrupted("a"), interrupted("b")]));
     assert_eq!(mended[3], model(vec![text("Two.")]));
 }
@@ -297,32 +299,61 @@ fn a_result_without_its_call_is_dropped() {
     let mut history = a_whole_history();
     history.remove(1);
     let whole = vec![history[0].clone(), history[2].clone()];
-    assert_eq!(mend(history), whole);
+    assert_eq!(mend(&history), whole);
 }
 
-/// What the API demands: every call is answered once, at once, and nothing else is answered.
+/// What the strict model says to this history, with one more line of the user.
 fn checked_against_the_rules(history: &[Message]) -> Result<(), String> {
-    let mut calls: Vec<String> = Vec::new();
-    for (number, message) in history.iter().enumerate() {
-        let ids = |wanted: Role| -> Vec<String> {
-            let id = |block: &Block| match block {
-                Block::ToolUse { id, .. } if wanted == Role::Assistant => Some(id.clone()),
-                Block::ToolResult { tool_use_id, .. } if wanted == Role::User => {
-                    Some(tool_use_id.clone())
-                }
-                _ => None,
-            };
-            message.content.iter().filter_map(id).collect()
-        };
-        if message.content.is_empty() {
-            return Err(format!("{number} is empty"));
-        }
-        if ids(Role::User) != calls {
-            return Err(format!("{number}: called {calls:?}, answered {:?}", ids(Role::User)));
-        }
-        calls = ids(Role::Assistant);
+    let messages = [history, &[Message::from_user("And now?")]].concat();
+    let schema = json!({ "type": "object", "properties": {} });
+    let tools = json!([{ "name": "t", "description": "d", "input_schema": schema }]);
+    let request = json!({ "model": "m", "max_tokens": 9, "tools": tools, "messages": messages });
+    let limits = Limits { context_window: 100_000, max_output: 9, cache_minimum: 1 };
+    judge(&request, &limits)?;
+    match history.first() {
+        Some(first) if first.role == Role::Assistant => Err("the model speaks first".to_string()),
+        _ => Ok(()),
     }
-    if calls.is_empty() { Ok(()) } else { Err("ends in a call".into()) }
+}
+
+#[test]
+fn the_same_id_twice_becomes_two_and_each_result_goes_with_its_call() {
+    let result = |id: &str, content: &str| Block::ToolResult {
+        tool_use_id: id.to_string(),
+        content: content.to_string(),
+        is_error: false,
+    };
+    let history = [
+        user(vec![text("a")]),
+        model(vec![call("x"), call("x"), text("both")]),
+        user(vec![result("x", "first"), result("x", "second")]),
+        model(vec![call("x"), call(""), call("")]),
+        user(vec![result("", "fourth"), result("x", "third")]),
+    ];
+    let mended = [
+        user(vec![text("a")]),
+        model(vec![text("both"), call("x"), call("x_1")]),
+        user(vec![result("x", "first"), result("x_1", "second")]),
+        model(vec![call("x_2"), call("_"), call("__4")]),
+        user(vec![result("x_2", "third"), result("_", "fourth"), interrupted("__4")]),
+    ];
+    assert_eq!(mend(&history), mended);
+    assert_eq!(checked_against_the_rules(&mended), Ok(()));
+}
+
+#[test]
+fn a_history_begins_with_the_user() {
+    let history = a_whole_history().split_off(1);
+    let mended = mend(&history);
+    assert_eq!(mended[0], Message::from_user("[what came before is lost]"));
+    assert_eq!(mended[1..], history);
+}
+
+#[test]
+fn a_call_whose_result_could_not_be_written_is_answered_before_the_next_line() {
+    let history = [&a_whole_history()[..2], &[Message::from_user("again")]].concat();
+    let answers = vec![interrupted("a"), interrupted("b"), text("again")];
+    assert_eq!(mend(&history)[2..], [user(answers)]);
 }
 
 /// A history as it was written, a turn a number: how many calls, and then the next.
@@ -343,21 +374,80 @@ fn any_history() -> impl Strategy<Value = Vec<Message>> {
     })
 }
 
+/// What a model may say, and a damaged file may hold.
+fn any_block() -> impl Strategy<Value = Block> {
+    let id = || prop::sample::select(vec!["", "a", "b", "a b", "a_b", "a_1", "é"]);
+    let input = prop::sample::select(vec![json!({}), json!(null), json!("{"), json!([1])]);
+    let odd = [
+        json!(null),
+        json!(5),
+        json!({ "text": "no type" }),
+        json!({ "type": "text" }),
+        json!({ "type": "tool_use", "name": "t", "input": {} }),
+        json!({ "type": "tool_result", "tool_use_id": "a" }),
+        json!({ "type": "redacted_thinking", "data": "x" }),
+    ];
+    let name = prop::sample::select(vec!["t", "", "two words", "é"]);
+    prop_oneof![
+        "[a \n]{0,2}".prop_map(|line| text(&line)),
+        (id(), name, input).prop_map(|(id, name, input)| Block::ToolUse {
+            id: id.to_string(),
+            name: name.to_string(),
+            input,
+        }),
+        id().prop_map(result),
+        prop::sample::select(odd.to_vec()).prop_map(Block::Other),
+    ]
+}
+
+/// Any messages in any order.
+fn any_messages() -> impl Strategy<Value = Vec<Message>> {
+    let role = prop::sample::select(vec![Role::User, Role::Assistant]);
+    let message = (role, prop::collection::vec(any_block(), 0..5))
+        .prop_map(|(role, content)| Message { role, content });
+    prop::collection::vec(message, 0..8)
+}
+
+/// What was said in a history, without what `mend` itself says.
+fn texts(history: &[Message]) -> Vec<Block> {
+    let blocks = history.iter().flat_map(|message| message.content.clone());
+    let was_said = |text: &str| !text.trim().is_empty() && text != "[what came before is lost]";
+    blocks.filter(|block| matches!(block, Block::Text { text } if was_said(text))).collect()
+}
+
 proptest! {
+    #[test]
+    fn whatever_a_model_says_and_a_file_holds_the_next_request_is_valid(
+        messages in any_messages(),
+    ) {
+        let mended = mend(&messages);
+        prop_assert_eq!(checked_against_the_rules(&mended), Ok(()));
+        prop_assert_eq!(mend(&mended), mended.clone());
+        prop_assert_eq!(texts(&mended), texts(&messages));
+        // What was sent once is sent again in the same words, so that a cache can keep it.
+        let sent = [messages, vec![Message::from_user("more")]].concat();
+        let later = [&sent[..], &[model(vec![text("yes")])]].concat();
+        prop_assert_eq!(&mend(&later)[..mend(&sent).len()], mend(&sent));
+    }
+
+    #[test]
+    fn a_session_of_any_lines_resumes_valid(messages in any_messages()) {
+        let place = Place::new();
+        place.start(&[vec![Message::from_user("a")], messages].concat());
+        let (back, _) = place.resume(None).unwrap();
+        prop_assert_eq!(checked_against_the_rules(&back.messages), Ok(()));
+    }
+
     #[test]
     fn whatever_lines_are_lost_the_rest_is_valid_and_no_text_is_lost(
         history in any_history(), lost in prop::collection::vec(any::<bool>(), 24),
     ) {
         let left: Vec<Message> =
             history.into_iter().zip(lost).filter(|(_, lost)| !lost).map(|(message, _)| message).collect();
-        let texts = |history: &[Message]| -> Vec<Block> {
-            let blocks = history.iter().flat_map(|message| message.content.clone());
-            blocks.filter(|block| matches!(block, Block::Text { .. })).collect()
-        };
-        let mended = mend(left.clone());
+        let mended = mend(&left);
         prop_assert_eq!(checked_against_the_rules(&mended), Ok(()));
         prop_assert_eq!(texts(&mended), texts(&left));
-        prop_assert_eq!(mend(mended.clone()), mended);
+        prop_assert_eq!(mend(&mended), mended);
     }
 
     #[test]

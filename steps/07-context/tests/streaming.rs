@@ -137,34 +137,52 @@ fn a_call_without_arguments_gets_an_empty_object() {
 }
 
 #[test]
-fn malformed_arguments_are_kept_as_text_for_an_error_result() {
-    for torn in [r#"{"path": "a"#, "[1]", "7", "null", " ", r#"{"a":1}{"#] {
-        let blocks = content(&[tool(), json_piece(0, torn), stop(0)]);
-        let [Block::ToolUse { input, .. }] = blocks.as_slice() else { panic!("no call") };
-        assert!(input.is_object());
-        assert_eq!(unreadable(input), Some(torn));
-    }
-    assert_eq!(unreadable(&json!({ "path": "a" })), None);
+fn a_call_that_comes_whole_with_its_start_keeps_its_arguments() {
+    let whole =
+        json!({ "type": "tool_use", "id": "toolu_1", "name": "t", "input": { "path": "a" } });
+    let path = || call(json!({ "path": "a" }));
+    assert_eq!(content(&[start(0, whole.clone()), stop(0)]), [path()]);
+    assert_eq!(content(&[start(0, whole.clone()), json_piece(0, ""), stop(0)]), [path()]);
+    let pieces = json_piece(0, r#"{"path":"b"}"#);
+    assert_eq!(content(&[start(0, whole), pieces, stop(0)]), [call(json!({ "path": "b" }))]);
 }
 
 #[test]
-fn a_call_that_never_ended_is_not_in_the_reply_even_if_its_json_is_whole() {
-    for so_far in ["", "{}", r#"{"command":"rm"}"#] {
-        let (reply, pieces) = reply(&[tool(), json_piece(0, so_far)], "max_tokens").unwrap();
-        assert_eq!((reply.content, pieces), (vec![], vec![]));
+fn malformed_arguments_are_kept_as_text_for_an_error_result() {
+    for torn in [r#"{"path": "a"#, "[1]", "7", "null", " ", r#"{"a":1}{"#] {
+        let (_, pieces) = reply(&[tool(), json_piece(0, torn), stop(0)], "tool_use").unwrap();
+        let unreadable = call(json!({ "unreadable_arguments": torn }));
+        assert_eq!(pieces, [Piece::Finished(unreadable)]);
     }
+}
+
+#[test]
+fn a_call_that_never_ended_is_in_a_whole_reply_and_not_in_a_torn_one() {
+    let path = r#"{"path":"a"}"#;
+    let (reply, pieces) = reply(&[tool(), json_piece(0, path)], "tool_use").unwrap();
+    assert_eq!((reply.content, pieces), (vec![call(json!({ "path": "a" }))], vec![]));
+    for so_far in ["", "{}", r#"{"command":"rm"}"#] {
+        let mut torn = Assembly::default();
+        for event in [begin(), tool(), json_piece(0, so_far)] {
+            assert_eq!(torn.take(&event), Ok(None));
+        }
+        assert_eq!(torn.into_reply().content, []);
+    }
+}
+
+#[test]
+fn a_number_that_comes_twice_is_two_blocks() {
+    let text_block = |words: &str| start(0, json!({ "type": "text", "text": words }));
+    let events =
+        [text_block("one"), stop(0), tool(), json_piece(0, "{}"), stop(0), text_block("two")];
+    let events = [&events[..], &[words(0, " more"), stop(0)]].concat();
+    assert_eq!(content(&events), [text("one"), call(json!({})), text("two more")]);
 }
 
 #[test]
 fn thinking_that_never_ended_is_not_in_the_reply_since_it_lacks_its_signature() {
     let thinking = start(0, json!({ "type": "thinking", "thinking": "so", "signature": "" }));
     assert_eq!(content(&[thinking]), []);
-}
-
-#[test]
-fn an_empty_text_is_left_out() {
-    let empty = |n| start(n, json!({ "type": "text", "text": " " }));
-    assert_eq!(content(&[empty(0), stop(0), tool_at(1), stop(1), empty(2)]), [call(json!({}))]);
 }
 
 #[test]
@@ -212,7 +230,7 @@ fn thinking_goes_back_as_it_came() {
 }
 
 #[test]
-fn blocks_stand_in_the_order_of_their_numbers_even_if_they_end_in_another() {
+fn blocks_stand_in_the_order_in_which_they_began_even_if_they_end_in_another() {
     let events = [
         start(0, json!({ "type": "text", "text": "" })),
         start(1_000_000_000_000, json!({ "type": "text", "text": "later" })),
@@ -373,25 +391,51 @@ fn the_wait_that_the_server_asks_for_is_kept_to_the_letter() {
 }
 
 #[test]
-fn retry_after_is_read_in_milliseconds_first_and_only_up_to_a_minute() {
-    let wait = |milliseconds: &str, seconds: &str| {
+fn a_server_that_wants_to_be_left_alone_for_more_than_a_minute_is_not_waited_for() {
+    let asking = |seconds| Failure { wait: Some(Duration::from_secs(seconds)), ..passing() };
+    assert_eq!(wait_before_retry(&asking(60), 0, 0), Some(Duration::from_secs(60)));
+    assert_eq!(wait_before_retry(&asking(61), 0, 0), None);
+}
+
+#[test]
+fn retry_after_is_read_in_milliseconds_first() {
+    let wait = |milliseconds: &'static str, seconds: &'static str| {
         let header = |text: &'static str| Some(text).filter(|text| !text.is_empty());
-        let (a, b) = (milliseconds.to_string().leak(), seconds.to_string().leak());
-        retry_after(header(a), header(b)).map(|wait| wait.as_millis())
+        retry_after(header(milliseconds), header(seconds)).map(|wait| wait.as_millis())
     };
     assert_eq!(wait("1500", "7"), Some(1500));
     assert_eq!(wait("", "7"), Some(7000));
     assert_eq!(wait("", " 0.5 "), Some(500));
-    assert_eq!(wait("60000", ""), Some(60_000));
-    assert_eq!(wait("60001", "3"), Some(3000));
+    assert_eq!(wait("0", "3"), Some(3000));
+    assert_eq!(wait("", "3600"), Some(3_600_000));
     for (milliseconds, seconds) in [
         ("", ""),
         ("0", "0"),
-        ("-1", "61"),
+        ("-1", "-61"),
         ("inf", "NaN"),
         ("1e400", "-inf"),
         ("soon", "Wed, 21 Oct 2026 07:28:00 GMT"),
     ] {
         assert_eq!(wait(milliseconds, seconds), None, "{milliseconds} {seconds}");
     }
+}
+
+#[test]
+fn a_message_that_comes_whole_is_taken_like_one_that_is_streamed() {
+    let message = json!({
+        "content": [{ "type": "text", "text": "I look." }, { "type": "tool_use", "id": "toolu_1", "name": "t", "input": { "path": "a" } }],
+        "stop_reason": "tool_use", "usage": { "input_tokens": 3, "output_tokens": 5 },
+    });
+    let (mut assembly, mut pieces) = (Assembly::default(), Vec::new());
+    for event in as_events(&message).unwrap() {
+        pieces.extend(assembly.take(&event).unwrap());
+    }
+    let blocks = [text("I look."), call(json!({ "path": "a" }))];
+    let [said, called] = blocks.clone().map(Piece::Finished);
+    assert_eq!(pieces, [Piece::Text("I look.".to_string()), said, called]);
+    assert!(assembly.is_whole);
+    let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
+    let stop_reason = Some("tool_use".to_string());
+    assert_eq!(assembly.into_reply(), Reply { content: blocks.to_vec(), stop_reason, usage });
+    assert_eq!(as_events(&json!({ "choices": [] })), None);
 }

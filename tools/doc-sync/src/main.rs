@@ -2,6 +2,8 @@
 //! together: `carry` takes a change made in one step through all later ones, `stats` counts what
 //! each step adds and holds it against the limits.
 
+use std::fmt::Display;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,13 +34,13 @@ fn run(matches: &ArgMatches) -> Result<bool> {
             let matrix = args.get_flag("matrix");
             let runs = if matrix { Runs::AllRenewed } else { Runs::Renewed };
             let report = sync::sync(&Book::load(&root, folder(args), runs)?)?;
-            print!("{report}");
+            say(&report);
             Ok(report.faults.is_empty())
         }
         Some(("check", args)) => check_book(&root, args),
         Some(("build", args)) => {
             let made = build::build(&root, folder(args))?;
-            print!("{made}");
+            say(&made);
             Ok(made.faults.is_empty())
         }
         Some(("serve", args)) => {
@@ -50,7 +52,7 @@ fn run(matches: &ArgMatches) -> Result<bool> {
             let step = args.get_one::<String>("step").map(String::as_str).unwrap_or_default();
             let since = args.get_one::<String>("since").map(String::as_str).unwrap_or("HEAD");
             let report = carry::carry(&root, step, since, args.get_flag("dry-run"))?;
-            print!("{report}");
+            say(&report);
             Ok(report.is_clean())
         }
         Some(("stats", args)) => count(&root, folder(args)),
@@ -69,8 +71,14 @@ fn count(root: &Path, folder: &Path) -> Result<bool> {
         }
         false => stats::count(&repo::steps(root)?, &Sources::default())?,
     };
-    print!("{table}");
+    say(&table);
     Ok(table.faults().is_empty())
+}
+
+/// Prints to standard output. Where nobody reads any more (`| head`) there is nobody to tell.
+fn say(text: &impl Display) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.to_string().as_bytes()).and_then(|()| out.flush());
 }
 
 fn folder(args: &ArgMatches) -> &Path {
@@ -79,11 +87,11 @@ fn folder(args: &ArgMatches) -> &Path {
 
 fn check_book(root: &Path, args: &ArgMatches) -> Result<bool> {
     if args.get_flag("explain") {
-        print!("{}", check::explain());
+        say(&check::explain());
         return Ok(true);
     }
     let runs = if args.get_flag("fresh") { Runs::Fresh } else { Runs::Stored };
     let report = check::check(&Book::load(root, folder(args), runs)?)?;
-    print!("{report}");
+    say(&report);
     Ok(report.faults.is_empty())
 }

@@ -91,3 +91,13 @@ fn every_command_has_its_help() {
     assert_eq!(code, Some(0));
     assert!(out.starts_with("comment   "), "{out}");
 }
+
+#[test]
+fn a_reader_that_went_away_is_no_fault() {
+    let shelf = Shelf::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_doc-sync"));
+    let output = command.arg("check").current_dir(shelf.root()).stdout(writer).output().unwrap();
+    assert_eq!(said(&output), (Some(0), String::new(), String::new()));
+}
