@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,13 @@ impl Stage {
         println!("the prompt is back after {} ms", took.as_millis());
         assert!(took < AT_ONCE, "{took:?}");
         took
+    }
+
+    /// What the one session's file holds.
+    fn session_file(&self) -> String {
+        let only = |folder: PathBuf| std::fs::read_dir(folder).unwrap().next().unwrap().unwrap();
+        let project = only(self.rooms.path().join(".loopwright").join("projects"));
+        std::fs::read_to_string(only(project.path()).path()).unwrap()
     }
 
     /// The session goes on, and the model had nothing to refuse.
@@ -137,7 +144,9 @@ fn ctrl_c_in_a_tool_ends_it_and_answers_every_call() {
     stage.interrupt(&mut program);
     let beaten = std::fs::metadata(&beat).unwrap().len();
     let messages = stage.goes_on(program);
-    assert_eq!(messages.matches("interrupted before there was a result").count(), 2, "{messages}");
+    for told in [messages, stage.session_file()] {
+        assert_eq!(told.matches("interrupted before there was a result").count(), 2, "{told}");
+    }
     assert!(!stage.rooms.path().join("never").exists());
     std::thread::sleep(Duration::from_secs(1));
     let now = std::fs::metadata(&beat).unwrap().len();
