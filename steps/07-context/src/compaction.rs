@@ -1,11 +1,11 @@
 //! Compaction: the model writes a summary of what has happened, and the work goes on from that.
 //!
 //! It comes when the lighter means of `context.rs` no longer do, at 85 % of what is usable, and in
-//! the middle of a turn as well. What stays, word for word: the user's first message, and all from
-//! the last call on, with its result; where the model has since talked for half a window without a
-//! call, only what it has not seen. What lies between becomes the summary, which joins the first
-//! message as a block of its own. The cut is never before a result, so no call is parted from its
-//! own.
+//! the middle of a turn as well. What stays as it is: the user's first message, word for word, and
+//! all from the last call on, with its result. Where the model has answered since, and half a window
+//! stands there, only what it has not seen stays. What lies between becomes the summary, which joins
+//! the first message as a block of its own. The cut is never before a result, so no call is parted
+//! from its own.
 //!
 //! `plan` makes the request, the loop sends it, `compact` puts the answer in place. An answer that
 //! is no summary changes nothing. It is asked for again when the history has grown by a twentieth

@@ -16,7 +16,7 @@
 //!
 //! Each can be switched off, to see what happens without it: `LOOPWRIGHT_OFF="snip, idle"`, or
 //! `"context": { "off": "snip, idle" }` in `~/.claude/settings.json`; the window is set by
-//! `LOOPWRIGHT_WINDOW` or `"window"` there.
+//! `LOOPWRIGHT_WINDOW` or `"window"` there. Squeeze goes with disk.
 //!
 //! Left out on purpose: a real tokenizer. The usage that the API reported last is the truth, and
 //! only what is new since then is estimated, by its length. And nobody empties the folder of saved
@@ -51,7 +51,7 @@ const PREFIX: u64 = 2_500;
 const SMALLEST: u64 = 3 * PREFIX;
 const LARGEST: u64 = 1 << 32;
 
-/// Bytes of a preview. Less than any result may have: a preview is never shortened again.
+/// Bytes of a preview. Less than any result may have: no budget shortens a preview again.
 const PREVIEW: usize = 2_000;
 
 /// Bytes that the line between a preview's head and tail may take, the folder's name aside.

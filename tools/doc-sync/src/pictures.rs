@@ -13,6 +13,7 @@ mod history;
 mod permissions;
 mod prompt;
 mod session;
+mod streaming;
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,17 +27,24 @@ use crate::sources;
 use data::Data;
 
 /// Draws the picture of a chapter, from its run.
-type Draw = fn(&Data) -> Result<String>;
+#[derive(Clone, Copy)]
+enum Draw {
+    FromFigures(fn(&Data) -> Result<String>),
+    FromTimes(fn(&str) -> Result<String>),
+}
+
+use Draw::{FromFigures, FromTimes};
 
 /// By the step's name without its number.
-const PICTURES: [(&str, Draw); 7] = [
-    ("loop", history::draw),
-    ("tools", call::draw),
-    ("edit", edit::draw),
-    ("prompt", prompt::draw),
-    ("session", session::draw),
-    ("permissions", permissions::draw),
-    ("context", context::draw),
+const PICTURES: [(&str, Draw); 8] = [
+    ("loop", FromFigures(history::draw)),
+    ("tools", FromFigures(call::draw)),
+    ("edit", FromFigures(edit::draw)),
+    ("prompt", FromFigures(prompt::draw)),
+    ("session", FromFigures(session::draw)),
+    ("streaming", FromTimes(streaming::draw)),
+    ("permissions", FromFigures(permissions::draw)),
+    ("context", FromFigures(context::draw)),
 ];
 
 /// The image, and its file beside the pages.
@@ -48,9 +56,12 @@ pub fn picture(name: &str, alt: &str, book: &Book) -> Result<String> {
     };
     let step = book.steps.iter().find(|step| step.name.ends_with(&format!("-{slug}")));
     let step = step.with_context(|| format!("there is no step that {name} could be drawn from"))?;
-    let figures = transcript(&What::Figures { step: step.number }, book)?;
-    let data = Data::read(&figures)?;
-    let svg = draw(&data).with_context(|| format!("{name} cannot be drawn from its run"))?;
+    let step = step.number;
+    let svg = match draw {
+        FromFigures(draw) => draw(&Data::read(&transcript(&What::Figures { step }, book)?)?),
+        FromTimes(draw) => draw(&transcript(&What::Times { step }, book)?),
+    };
+    let svg = svg.with_context(|| format!("{name} cannot be drawn from its run"))?;
     keep(&book.src.join("images").join(format!("{name}.svg")), &svg, book)?;
     Ok(format!("![{alt}](images/{name}.svg)\n"))
 }

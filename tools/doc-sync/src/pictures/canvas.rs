@@ -92,10 +92,6 @@ impl Look {
         Look { tone, ..self }
     }
 
-    pub fn centred(self) -> Look {
-        Look { anchor: "middle", ..self }
-    }
-
     pub fn right(self) -> Look {
         Look { anchor: "end", ..self }
     }
@@ -155,9 +151,9 @@ impl Canvas {
         self.rect(area, 6.0, tone.fill(), Some(tone.ink()), " stroke-dasharray=\"4 3\"");
     }
 
-    /// A bar without a frame.
-    pub fn bar(&mut self, area: Area, colour: &str) {
-        self.rect(area, 2.0, colour, None, "");
+    /// A bar whose length says something: its corners take little away.
+    pub fn bar(&mut self, area: Area, tone: Tone) {
+        self.rect(area, 1.5, tone.fill(), Some(tone.ink()), "");
     }
 
     fn rect(&mut self, area: Area, round: f64, fill: &str, stroke: Option<&str>, more: &str) {
@@ -209,16 +205,6 @@ impl Canvas {
             short(to.1),
             corner(1.0),
             corner(-1.0),
-            tone.ink()
-        ));
-    }
-
-    /// A small round mark.
-    pub fn dot(&mut self, x: f64, y: f64, tone: Tone) {
-        self.body.push_str(&format!(
-            "<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>\n",
-            short(x),
-            short(y),
             tone.ink()
         ));
     }

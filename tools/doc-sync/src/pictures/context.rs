@@ -33,16 +33,19 @@ pub fn draw(data: &Data) -> Result<String> {
         let high = call.tokens as f64 / data.usable as f64 * HEIGHT;
         let x = MARGIN + SCALE + at as f64 * step;
         let (read, width) = (call.read as f64 / data.usable as f64 * HEIGHT, step - 6.0);
-        canvas.area(Area(x + 3.0, base - high, width, high), Tone::Ask);
         if call.read > 0 {
-            canvas.area(Area(x + 3.0, base - read, width, read), Tone::Good);
+            canvas.bar(Area(x + 3.0, base - read, width, read), Tone::Good);
         }
+        canvas.bar(Area(x + 3.0, base - high, width, high - read), Tone::Ask);
         if call.is_compacted {
+            let due = data.due as f64 / data.usable as f64 * HEIGHT;
+            let (from, to) = (base - due, base - high);
+            canvas.ghost(Area(x + 3.0, from, width, (to - from).max(0.0)), Tone::Bad);
             canvas.arrow((x, base + 26.0), (x, base + 4.0), Tone::Bad);
         }
     }
     canvas.line((MARGIN + SCALE, base), (WIDTH - MARGIN, base), Tone::Plain);
-    Ok(legend(canvas, &calls, base))
+    Ok(legend(canvas, &calls, base, data.due))
 }
 
 struct Call {
@@ -94,7 +97,7 @@ fn scale(canvas: &mut Canvas, usable: u64) {
     }
 }
 
-fn legend(mut canvas: Canvas, calls: &Calls, base: f64) -> String {
+fn legend(mut canvas: Canvas, calls: &Calls, base: f64, due: u64) -> String {
     let small = TEXT.small();
     let most = calls.list.iter().map(|call| call.tokens).max().unwrap_or_default();
     let y = base + 46.0;
@@ -102,12 +105,14 @@ fn legend(mut canvas: Canvas, calls: &Calls, base: f64) -> String {
     for (tone, what, step) in
         [(Tone::Good, "read from the cache", 172.0), (Tone::Ask, "new to it", 96.0)]
     {
-        canvas.area(Area(x, y - 11.0, 12.0, 12.0), tone);
+        canvas.bar(Area(x, y - 11.0, 12.0, 12.0), tone);
         canvas.text(x + 18.0, y, what, small);
         x += step;
     }
-    canvas.arrow((x + 6.0, y + 2.0), (x + 6.0, y - 12.0), Tone::Bad);
-    canvas.text(x + 18.0, y, "a summary takes the place of the history", small);
+    let y = y + 24.0;
+    canvas.arrow((MARGIN + 6.0, y + 2.0), (MARGIN + 6.0, y - 12.0), Tone::Bad);
+    let text = format!("{} tokens would have come next; a summary took their place", number(due));
+    canvas.text(MARGIN + 18.0, y, &text, small);
     let sum: u64 = calls.list.iter().map(|call| call.tokens).sum();
     let last = format!(
         "{} calls, the largest with {} tokens; all together {}",

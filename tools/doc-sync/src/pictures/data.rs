@@ -7,6 +7,8 @@ use serde_json::Value;
 pub struct Data {
     /// Tokens that the window can hold, where the screen says so.
     pub usable: u64,
+    /// Tokens of the request for which a summary was due, and which was never sent.
+    pub due: u64,
     /// How many tools are offered.
     pub tools: u64,
     pub layers: Vec<Layer>,
@@ -30,7 +32,6 @@ pub enum Line {
 #[derive(Debug)]
 pub struct Layer {
     pub name: String,
-    pub text: String,
     pub characters: u64,
     /// A cache mark ends it.
     pub marked: bool,
@@ -77,10 +78,10 @@ impl Data {
             serde_json::from_str(figures).context("the stored figures are no JSON")?;
         Ok(Data {
             usable: number(&json["usable"]),
+            due: number(&json["due"]),
             tools: number(&json["tools"]),
             layers: list(&json["layers"], |layer| Layer {
                 name: text(&layer["name"]),
-                text: text(&layer["text"]),
                 characters: number(&layer["characters"]),
                 marked: layer["marked"].as_bool().unwrap_or_default(),
             }),

@@ -6,9 +6,9 @@ use super::canvas::{Area, Canvas, MARGIN, TEXT, Tone, WIDTH, fitted, line_height
 /// The stations stand left, the ways out right.
 const LEFT: f64 = 318.0;
 const BETWEEN: f64 = 30.0;
-const RIGHT: f64 = WIDTH - 2.0 * MARGIN - LEFT - BETWEEN;
+pub const RIGHT: f64 = WIDTH - 2.0 * MARGIN - LEFT - BETWEEN;
 /// Lines of a way out at the most.
-const LINES: usize = 4;
+const LINES: usize = 6;
 
 pub struct Station {
     tone: Tone,

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::canvas::{Canvas, MARGIN, TEXT, Tone, WIDTH};
+use super::canvas::{Canvas, MARGIN, TEXT, Tone, WIDTH, fitted};
 use super::data::{Block, Data};
 use super::flow::{self, Station};
 
@@ -40,7 +40,7 @@ impl Calls {
         let mut always: Vec<String> = Vec::new();
         for (call, result) in data.all_calls() {
             let shown = shown(&call);
-            let name = format!("{} {shown}", call.name);
+            let name = format!("run_shell {shown}");
             let question = asked.iter().position(|(what, _)| *what == name);
             if result.is_error && result.text.contains("the deny rule") {
                 calls.denied.push(format!("{shown}: refused"));
@@ -55,7 +55,7 @@ impl Calls {
             } else if always.contains(&name) {
                 calls.always.push(format!("{shown}, the second time"));
             } else {
-                calls.allowed.push(shown);
+                calls.allowed.push(fitted(&shown, flow::RIGHT - 20.0, TEXT.small()));
             }
         }
         calls
@@ -90,6 +90,6 @@ impl Calls {
 
 /// A call's argument that says most.
 fn shown(call: &Block) -> String {
-    let argument = call.argument("command").or_else(|| call.argument("path"));
-    argument.unwrap_or_default()
+    let of_file = || Some(format!("{} {}", call.name, call.argument("path")?));
+    call.argument("command").or_else(of_file).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use super::canvas::{Area, Canvas, MARGIN, SMALL, TEXT, Tone, WIDTH, fitted, number};
 use super::data::{Data, Layer};
 
-const LEFT: f64 = 330.0;
+const LEFT: f64 = 346.0;
 const ROW: f64 = 26.0;
 
 pub fn draw(data: &Data) -> Result<String> {
@@ -29,10 +29,10 @@ fn layers(canvas: &mut Canvas, layers: &[Layer], mut y: f64) -> f64 {
     let mut firsts = 0;
     for layer in layers {
         let (what, why, tone) = match layer.name.as_str() {
-            "tools" => ("tools", "the same in every run", Tone::Tool),
-            "system" if systems == 0 => ("our own prompt", "the same in every run", Tone::Good),
+            "tools" => ("tools", "same in every run", Tone::Tool),
+            "system" if systems == 0 => ("our own prompt", "same in every run", Tone::Good),
             "system" => ("environment", "folder, system, day", Tone::Pale),
-            _ if firsts == 0 => ("the project's instructions", "in the first message", Tone::Ask),
+            _ if firsts == 0 => ("project instructions", "in the first message", Tone::Ask),
             _ => ("what the user says", "and then the history", Tone::User),
         };
         systems += usize::from(layer.name == "system");
@@ -62,7 +62,7 @@ fn calls(canvas: &mut Canvas, data: &Data, top: f64) -> f64 {
     for (tone, what, step) in
         [(Tone::Good, "read from the cache", 158.0), (Tone::Ask, "written to it", 0.0)]
     {
-        canvas.area(Area(x, top - 11.0, 12.0, 12.0), tone);
+        canvas.bar(Area(x, top - 11.0, 12.0, 12.0), tone);
         canvas.text(x + 18.0, top, what, small);
         x += step + 18.0;
     }
@@ -77,9 +77,9 @@ fn calls(canvas: &mut Canvas, data: &Data, top: f64) -> f64 {
         let x = MARGIN + 28.0;
         let (read, written) = (wide(request.read), wide(request.written + request.fresh));
         if request.read > 0 {
-            canvas.area(Area(x, y + 3.0, read, ROW - 6.0), Tone::Good);
+            canvas.bar(Area(x, y + 3.0, read, ROW - 6.0), Tone::Good);
         }
-        canvas.area(Area(x + read, y + 3.0, written, ROW - 6.0), Tone::Ask);
+        canvas.bar(Area(x + read, y + 3.0, written, ROW - 6.0), Tone::Ask);
         let says =
             format!("{} + {}", number(request.read), number(request.written + request.fresh));
         canvas.text(WIDTH - MARGIN, base, &says, small.right());

@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::same;
 
+/// Goes into the hash of every run that figures are taken from.
+pub const FORM: u32 = 3;
+
 /// Characters of a text that are kept.
 const KEPT: usize = 200;
 
@@ -30,7 +33,8 @@ pub fn of(trace: &str, screen: &str, session: Option<&str>) -> Result<String> {
     let tools = trace.first().and_then(|first| first["request"]["tools"].as_array());
     let tools = tools.map_or(0, Vec::len);
     Ok(format!(
-        "{{\n\"usable\": {usable},\n\"tools\": {tools},\n\"layers\": {},\n\"requests\": {},\n\"questions\": {},\n\"session\": {session}\n}}\n",
+        "{{\n\"usable\": {usable},\n\"tools\": {tools},\n\"due\": {},\n\"layers\": {},\n\"requests\": {},\n\"questions\": {},\n\"session\": {session}\n}}\n",
+        due(screen),
         list(first),
         list(requests),
         list(questions(screen))
@@ -160,6 +164,14 @@ fn usable(screen: &str) -> Value {
     digits.parse::<u64>().map_or(Value::Null, |tokens| json!(tokens))
 }
 
+/// The tokens that were too many, where the screen says that a summary is due.
+fn due(screen: &str) -> Value {
+    let line = screen.lines().find(|line| line.contains("a summary is due"));
+    let before = line.and_then(|line| line.split(" of ").next()).unwrap_or_default();
+    let digits: String = before.chars().filter(char::is_ascii_digit).collect();
+    digits.parse::<u64>().map_or(Value::Null, |tokens| json!(tokens))
+}
+
 fn cut(text: &str) -> String {
     match text.char_indices().nth(KEPT) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -186,13 +198,12 @@ mod tests {
               "request": { "messages": [first, { "role": "assistant", "content": reply }, { "role": "user", "content": result }] },
               "reply": { "content": [], "usage": usage } },
         ]);
-        let screen =
-            "? rm x\n  Run it? [y/n/a] y\n  ▕█▏ 11 % of the window · 1,597 of 13,334 tokens\n";
+        let screen = "? rm x\n  Run it? [y/n/a] y\n  · compaction: 13,014 of 13,334 tokens, a summary is due\n  ▕█▏ 11 % of the window · 1,597 of 13,334 tokens\n";
         let figures: Value = serde_json::from_str(
             &of(&trace.to_string(), screen, Some("{\"kind\":\"usage\"}\n{\"a")).unwrap(),
         )
         .unwrap();
-        assert_eq!(figures["usable"], 13_334);
+        assert_eq!((&figures["usable"], &figures["due"]), (&json!(13_334), &json!(13_014)));
         assert_eq!(
             figures["layers"][1],
             json!({ "name": "system", "text": "Be.", "characters": 3, "marked": false })

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use super::figures;
 use super::hash::{Hash, Hashes};
 use super::same::FORM;
 use crate::book::Book;
@@ -25,9 +26,12 @@ pub enum What {
     Wire { step: usize, half: Half, number: usize, path: String },
     /// Every scene on every step.
     Matrix,
-    /// Every request and reply of a step's own scene, with their times, and the screen with the
-    /// times of its lines: what pictures are drawn from.
+    /// What the requests and replies of a step's own scene hold, and its screen: what pictures are
+    /// drawn from.
     Figures { step: usize },
+    /// When the requests of a step's own scene came and their replies went, and when the screen
+    /// showed what. No two runs have the same times, so these are not compared.
+    Times { step: usize },
 }
 
 impl What {
@@ -46,6 +50,7 @@ impl What {
             What::Exercise { name, solved: true } => format!("exercise-{name}-solved.txt"),
             What::Matrix => "matrix.txt".to_string(),
             What::Figures { step } => format!("figures-{step:02}.json"),
+            What::Times { step } => format!("times-{step:02}.json"),
         }
     }
 
@@ -61,6 +66,9 @@ impl What {
             let within = path.strip_prefix(&book.root).unwrap_or(&path);
             hash.add(repo::slashed(within).as_bytes());
             hash.add(&hashes.of(&path)?.to_le_bytes());
+        }
+        if matches!(self, What::Figures { .. } | What::Times { .. }) {
+            hash.add(&figures::FORM.to_le_bytes());
         }
         if let What::Without { step, claim } = self {
             hash.add(format!("{:?}", super::mutation(book.step(*step)?, claim)?).as_bytes());
@@ -84,7 +92,11 @@ impl What {
                     book.steps.iter().for_each(|other| paths.extend(code_of(other)));
                 }
             }
+<<<<<<< HEAD
             What::Without { step, .. } | What::Figures { step } | What::Wire { step, .. } => {
+=======
+            What::Without { step, .. } | What::Figures { step } | What::Times { step } => {
+>>>>>>> runs
                 let step = book.step(*step)?;
                 paths.extend(code_of(step));
                 paths.extend(scene_in(&step.folder));

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use mock_server::scene::{Line, LineKind, Scene};
@@ -214,6 +215,12 @@ pub fn writable(file: &Path) -> Result<()> {
     opened.map(|_| ()).with_context(|| format!("the trace cannot be written to {}", file.display()))
 }
 
+/// A moment of this run, in milliseconds since 1970.
+fn since_epoch(moment: Instant) -> u64 {
+    let at = SystemTime::now() - moment.elapsed();
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
 /// Writes every request and reply as a JSON list, and says so.
 pub fn write_trace(file: &Path, exchanges: &[Exchange]) -> String {
     let list: Vec<_> = exchanges
@@ -226,6 +233,8 @@ pub fn write_trace(file: &Path, exchanges: &[Exchange]) -> String {
                 "attempt": e.attempt,
                 "request": e.request,
                 "status": e.status,
+                "came": since_epoch(e.came),
+                "gone": e.gone.map(since_epoch),
                 "reply": e.reply,
             })
         })
