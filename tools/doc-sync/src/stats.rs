@@ -13,19 +13,12 @@ use crate::sources::Sources;
 
 /// Code lines of the first step in all.
 const FIRST_TOTAL: usize = 190;
-<<<<<<< HEAD
 /// Code lines a step may add; the steps in `LARGE` may add more. A session has to take whatever a
 /// model said and a damaged file holds, and a stream whatever servers get wrong in it. Permissions
-/// are two modules, a reader of shell lines and the rules.
+/// are two modules, a reader of shell lines and the rules; so is the context, what is made shorter
+/// in place and the summary, each with what happens when it does not help.
 const ADDED: usize = 250;
-const LARGE: [(usize, usize); 5] = [(1, 400), (4, 270), (5, 440), (6, 500), (7, 400)];
-=======
-/// Code lines a step may add; the steps in `LARGE` may add more. Permissions are two modules, a
-/// reader of shell lines and the rules; so is the context, what is made shorter in place and the
-/// summary, each with what happens when it does not help.
-const ADDED: usize = 250;
-const LARGE: [(usize, usize); 4] = [(1, 400), (5, 400), (6, 500), (7, 500)];
->>>>>>> seven
+const LARGE: [(usize, usize); 5] = [(1, 400), (4, 270), (5, 440), (6, 500), (7, 500)];
 /// Percent of the step before that a step may rewrite, from `REWRITES_COUNT_FROM` on.
 const REWRITTEN: usize = 10;
 const REWRITES_COUNT_FROM: usize = 2;

@@ -92,11 +92,10 @@ impl What {
                     book.steps.iter().for_each(|other| paths.extend(code_of(other)));
                 }
             }
-<<<<<<< HEAD
-            What::Without { step, .. } | What::Figures { step } | What::Wire { step, .. } => {
-=======
-            What::Without { step, .. } | What::Figures { step } | What::Times { step } => {
->>>>>>> runs
+            What::Without { step, .. }
+            | What::Figures { step }
+            | What::Times { step }
+            | What::Wire { step, .. } => {
                 let step = book.step(*step)?;
                 paths.extend(code_of(step));
                 paths.extend(scene_in(&step.folder));

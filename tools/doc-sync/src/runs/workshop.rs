@@ -129,28 +129,30 @@ impl Workshop {
         figures::of(&trace, &run.stdout, session.as_deref())
     }
 
-<<<<<<< HEAD
     /// The trace of a step's own scene.
     pub fn trace(&self, step: usize) -> Result<String> {
-=======
-    /// A run of a step's own scene, with the times of its requests and of its screen.
-    pub fn times(&self, step: usize) -> Result<String> {
->>>>>>> runs
         let program = self.repo.step(&step.to_string())?.program(&self.target);
         let folder = tempfile::tempdir().context("making a temporary folder")?;
         let trace = folder.path().join("trace.json");
         let mut command = Command::new(program);
         command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(&trace);
         set_environment(&mut command, &self.repo.root);
-<<<<<<< HEAD
         let run = self.runtime.block_on(finish(command, LIMIT))?;
         run.context("the run does not end")?;
         std::fs::read_to_string(&trace).context("the trace cannot be read")
-=======
+    }
+
+    /// A run of a step's own scene, with the times of its requests and of its screen.
+    pub fn times(&self, step: usize) -> Result<String> {
+        let program = self.repo.step(&step.to_string())?.program(&self.target);
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let trace = folder.path().join("trace.json");
+        let mut command = Command::new(program);
+        command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(&trace);
+        set_environment(&mut command, &self.repo.root);
         let screen = times::watched(command.as_std_mut())?;
         let trace = std::fs::read_to_string(&trace).context("the trace cannot be read")?;
         times::of(&trace, &screen)
->>>>>>> runs
     }
 
     /// Plays in the root of the repository, or of the copy, with the words behind `--`, and sees to
