@@ -58,7 +58,7 @@ impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
         let (tools, interrupts) = (Arc::new(tools), interrupts());
         let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
-        context.can_hold(prompt.first_message(""))?;
+        context.can_hold(&[prompt.first_message("")])?;
         Ok(Self { model, session, tools, prompt, context, interrupts })
     }
 

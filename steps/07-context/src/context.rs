@@ -136,10 +136,10 @@ impl Context {
     }
 
     /// How every conversation begins must leave half of what is usable to the work.
-    pub fn can_hold(&self, beginning: Message) -> Result<()> {
-        let (window, used) = (count(self.window), self.used(&[beginning.clone()]));
+    pub fn can_hold(&self, beginning: &[Message]) -> Result<()> {
+        let (window, used) = (count(self.window), self.used(beginning));
         ensure!(
-            self.fill(&[beginning]) <= 50,
+            self.fill(beginning) <= 50,
             "a window of {window} tokens is too small: system prompt, tools and the project's \
              instructions take about {used}, and may take half of them\n\
              set LOOPWRIGHT_WINDOW to more, or make the instructions shorter"

@@ -216,7 +216,7 @@ fn a_window_that_the_beginning_half_fills_is_refused() {
     let beginning = |bytes| said(Role::User, &"x".repeat(bytes));
     let refusal = |window, bytes| {
         let context = Context::new(window, "nowhere".into());
-        context.can_hold(beginning(bytes)).err().map(|error| error.to_string())
+        context.can_hold(&[beginning(bytes)]).err().map(|error| error.to_string())
     };
     assert_eq!(refusal(7_700, 0), None);
     let wanted = "a window of 7,000 tokens is too small: system prompt, tools and the project's \

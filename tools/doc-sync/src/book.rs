@@ -20,8 +20,10 @@ pub use crate::page::Page;
 pub enum Runs {
     /// It is a fault, and nothing is run: `check`.
     Stored,
-    /// It is run again and stored: `sync`.
+    /// It is run again and stored: `sync`. The matrix is not, since it takes minutes.
     Renewed,
+    /// The matrix too: `sync --matrix`.
+    AllRenewed,
     /// Everything is run again and compared with what is stored: `check --fresh`.
     Fresh,
 }

@@ -110,3 +110,27 @@ fn text(value: &Expr) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_of_this_repository_are_known() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let catalog = read(&root).unwrap();
+        let knows = |package: &str, words: &[&str]| {
+            let program = &catalog[package];
+            let known = [program.subcommands.as_slice(), program.switches.as_slice()].concat();
+            words.iter().filter(|word| !known.contains(&word.to_string())).count() == 0
+        };
+        assert!(knows("step00", &["--scene", "--diff", "--no-brakes", "--help"]));
+        assert!(knows("lesson", &["check", "start", "matrix", "mutate", "--yes", "--list"]));
+        assert!(knows(
+            "doc-sync",
+            &["sync", "check", "--fresh", "--explain", "carry", "--dry-run"]
+        ));
+        assert!(knows("mock-server", &["--port"]));
+        assert!(catalog["step00"].is_step && !catalog["lesson"].is_step);
+    }
+}

@@ -39,6 +39,7 @@ fn sync() -> Command {
              cannot be made stays as it is, and is named.\n\n\
              Exit codes: 0 all blocks are made · 1 some could not be · 2 bad use",
         )
+        .arg(flag("matrix", "Play every scene on every step again, too, which takes minutes"))
         .arg(book())
 }
 

@@ -31,7 +31,9 @@ fn run(matches: &ArgMatches) -> Result<bool> {
     let root = repo::root()?;
     match matches.subcommand() {
         Some(("sync", args)) => {
-            let report = sync::sync(&Book::load(&root, folder(args), Runs::Renewed)?)?;
+            let matrix = args.get_flag("matrix");
+            let runs = if matrix { Runs::AllRenewed } else { Runs::Renewed };
+            let report = sync::sync(&Book::load(&root, folder(args), runs)?)?;
             say(&report);
             Ok(report.faults.is_empty())
         }

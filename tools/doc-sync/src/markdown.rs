@@ -81,7 +81,12 @@ impl Reader {
                 self.outline.code_spans.push((range, words.to_string()));
             }
             Event::Html(html) | Event::InlineHtml(html) => {
-                self.outline.anchors.extend(ids(&html));
+                self.outline.anchors.extend(values(&html, "id"));
+                for (name, is_image) in [("href", false), ("src", true)] {
+                    let links = values(&html, name).into_iter();
+                    let at = range.start;
+                    self.outline.links.extend(links.map(|target| Link { at, target, is_image }));
+                }
                 self.outline.html.push(range);
             }
             _ => {}
@@ -135,10 +140,14 @@ fn anchor(words: &str) -> String {
     words.trim().to_lowercase().chars().filter_map(sign).collect()
 }
 
-/// The values of `id="…"`.
-fn ids(html: &str) -> Vec<String> {
-    let behind = html.split(" id=\"").skip(1);
-    behind.filter_map(|rest| rest.split_once('"')).map(|(id, _)| id.to_string()).collect()
+/// The values of an attribute, as `id="…"`; none of a comment.
+fn values(html: &str, name: &str) -> Vec<String> {
+    if html.trim_start().starts_with("<!--") {
+        return Vec::new();
+    }
+    let attribute = format!(" {name}=\"");
+    let behind = html.split(attribute.as_str()).skip(1);
+    behind.filter_map(|rest| rest.split_once('"')).map(|(value, _)| value.to_string()).collect()
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ fn keep(path: &PathBuf, svg: &str, book: &Book) -> Result<()> {
         return Ok(());
     }
     let shown = book.shown(path);
-    if book.runs != Runs::Renewed {
+    if !matches!(book.runs, Runs::Renewed | Runs::AllRenewed) {
         bail!("{shown} is not what its run gives; `cargo run -p doc-sync -- sync` draws it anew");
     }
     if let Some(folder) = path.parent() {

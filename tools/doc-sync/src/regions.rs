@@ -122,5 +122,5 @@ fn looks_generated(following: &str) -> bool {
 
 /// The line, from 1, of a byte.
 pub fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }

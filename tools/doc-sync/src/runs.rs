@@ -122,22 +122,12 @@ pub fn transcript(what: &What, book: &Book) -> Result<String> {
     let hash = what.hash(book, &mut state.hashes)?;
     let is_true = locked(&mut state, book)?.hashes.get(&file) == Some(&hash);
     match (stored, book.runs) {
-        (Some(stored), Runs::Stored) if is_true => Ok(stored),
-        (Some(_), Runs::Stored) => bail!(
-            "the run is stale: what it depends on has changed since; `cargo run -p doc-sync -- sync` makes it again"
-        ),
-        (None, Runs::Stored) => {
-            bail!("the run was not made yet; `cargo run -p doc-sync -- sync` makes it")
-        }
-        (Some(stored), Runs::Renewed) if is_true => Ok(stored),
-        (Some(stored), Runs::Fresh) if !is_first || matches!(what, What::Times { .. }) => {
-            Ok(stored)
-        }
-        (stored, Runs::Fresh) => {
-            let fresh = make(what, book, &mut state)?;
-            compare(&file, stored.as_deref().unwrap_or_default(), fresh)
-        }
-        (_, Runs::Renewed) => {
+        (Some(stored), Runs::Stored | Runs::Renewed | Runs::AllRenewed) if is_true => Ok(stored),
+        (Some(_), Runs::Stored) => bail!(stale(what)),
+        (None, Runs::Stored) => bail!("the run was not made yet; `{}` makes it", command_for(what)),
+        // It takes minutes, and an author renews a page many times.
+        (_, Runs::Renewed) if *what == What::Matrix => bail!(stale(what)),
+        (_, Runs::Renewed | Runs::AllRenewed) => {
             let made = make(what, book, &mut state)?;
             write(&path, &made)?;
             let lock = locked(&mut state, book)?;
@@ -145,6 +135,27 @@ pub fn transcript(what: &What, book: &Book) -> Result<String> {
             write(&runs_folder(book).join(LOCK), &lock.text())?;
             Ok(made)
         }
+        (None, Runs::Fresh) => bail!("the run was not made yet; `{}` makes it", command_for(what)),
+        (Some(_), Runs::Fresh) if !is_true => bail!(stale(what)),
+        (Some(stored), Runs::Fresh) if !is_first || matches!(what, What::Times { .. }) => {
+            Ok(stored)
+        }
+        (Some(stored), Runs::Fresh) => {
+            let fresh = make(what, book, &mut state)?;
+            compare(&file, &stored, fresh)
+        }
+    }
+}
+
+fn stale(what: &What) -> String {
+    let command = command_for(what);
+    format!("the run is stale: what it depends on has changed since; `{command}` makes it again")
+}
+
+fn command_for(what: &What) -> &'static str {
+    match what {
+        What::Matrix => "cargo run -p doc-sync -- sync --matrix",
+        _ => "cargo run -p doc-sync -- sync",
     }
 }
 
@@ -174,7 +185,9 @@ fn compare(file: &str, stored: &str, fresh: String) -> Result<String> {
     let diff = diff.unified_diff().context_radius(1).to_string();
     let diff: Vec<String> = diff.lines().take(MOST).map(|line| format!("    {line}")).collect();
     let diff = diff.join("\n");
-    bail!("made anew, book/runs/{file} is another; `doc-sync sync` renews what is stale:\n{diff}")
+    bail!(
+        "made anew, book/runs/{file} is another; either a run is not the same each time, or this machine differs:\n{diff}"
+    )
 }
 
 /// Makes a run, and holds it against what every run of its kind must be.
@@ -323,6 +336,8 @@ mod tests {
         assert_eq!(transcript(&RUN, &book(&root)).unwrap(), "it ran\n");
         let stale = "the run is stale: what it depends on has changed since; \
                      `cargo run -p doc-sync -- sync` makes it again";
+        let matrix = "the run was not made yet; `cargo run -p doc-sync -- sync --matrix` makes it";
+        assert_eq!(told(&root, &What::Matrix), matrix);
         for path in ["steps/00-loop/src/main.rs", "steps/00-loop/scene.toml", "Cargo.lock"] {
             store(&root, &RUN, "it ran\n");
             fs::write(root.path().join(path), "// other\n").unwrap();

@@ -236,7 +236,8 @@ fn code_that_moves_or_is_indented_is_not_new() {
 fn a_link_that_leads_nowhere_is_a_fault() {
     let found = faults_of(
         "\n[a](01-log.md#the-log) [b](01-log.md#the-lgo) [c](01-lag.md) [d](#the-lamp) [e](#x)\n\
-         [f](../../README.md) [g](https://example.org) ![h](images/lamp.svg)\n",
+         [f](../../README.md) [g](https://example.org) ![h](images/lamp.svg)\n\n\
+         <a href=\"#y\">i</a> <!-- a href=\"#z\" -->\n",
     );
     assert_eq!(
         found,
@@ -246,6 +247,7 @@ fn a_link_that_leads_nowhere_is_a_fault() {
             "[link] book/src/00-lamp.md:82: 00-lamp.md has no heading `#x`; there are `the-lamp`",
             "[link] book/src/00-lamp.md:83: `../../README.md` leads out of the book's pages, where the built book has nothing; name the file in `code` instead",
             "[link] book/src/00-lamp.md:83: there is no image `images/lamp.svg`; `<!-- doc-sync picture … -->` makes one",
+            "[link] book/src/00-lamp.md:85: 00-lamp.md has no heading `#y`; there are `the-lamp`",
         ]
     );
 }
@@ -277,7 +279,7 @@ fn a_command_that_does_not_exist_is_a_fault() {
 #[test]
 fn a_stock_phrase_is_a_fault() {
     let found = faults_of(
-        "\nIn this\nchapter we **simply** let’s dive in. It is a `powerful` adjustment.\n\nJust so.\n",
+        "\nIn this\nchapter we **simply** let’s dive in. It is a `powerful` adjustment.\n\nİİİ灯 Just so.\n",
     );
     assert_eq!(
         found,

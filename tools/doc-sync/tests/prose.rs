@@ -1,5 +1,7 @@
 //! `sync` never touches what an author wrote, whatever stands around the blocks.
 
+use doc_sync::markdown::Outline;
+use doc_sync::page::Page;
 use doc_sync::regions::{self, Region};
 use doc_sync::sync::{self, END};
 use proptest::prelude::*;
@@ -99,6 +101,13 @@ fn without_last_ending(mut pieces: Vec<String>) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_page_can_be_read(page in "\\PC*", more in pages()) {
+        let page = page + &more;
+        let _ = Page::read("x.md".into(), "x.md".into(), page.clone());
+        let _ = Outline::read(&page);
+    }
 
     #[test]
     fn prose_stays_byte_for_byte_and_a_second_sync_changes_nothing(

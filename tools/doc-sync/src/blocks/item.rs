@@ -9,7 +9,7 @@ use super::{At, cut, fence, frame, place};
 use crate::changes;
 use crate::generate::{Block, Shown};
 use crate::origin::Part;
-use crate::sources::{self, Item, Source};
+use crate::sources::{self, Item, Kind, Source};
 
 /// The items in one fence, in the order given, an empty line between; of one item, perhaps a part.
 pub fn item(at: &At, file: &str, names: &[String], part: &Part) -> Result<Block> {
@@ -32,7 +32,10 @@ pub fn item(at: &At, file: &str, names: &[String], part: &Part) -> Result<Block>
         false => place::inside(&items),
     };
     let lines: Vec<usize> = ranges.into_iter().flatten().collect();
-    let state = state(at, &path, &source, &lines)?;
+    let state = match is_unknown_before(at, &path, &items)? {
+        true => place::state(at, 1, 1),
+        false => state(at, &path, &source, &lines)?,
+    };
     let place = format!("*{}{place}*{state}", place::file(at, &path));
     let shown =
         Shown { step: at.step.number, file: path, lines: lines.iter().map(|at| at + 1).collect() };
@@ -74,6 +77,23 @@ fn with_marks(text: &str, part: &Range<usize>, whole: &Range<usize>) -> String {
         marked = format!("{marked}\n{}", mark(text.lines().last()));
     }
     marked
+}
+
+/// Whether the step before has none of the items in any file. Some of their lines may stand there
+/// all the same, in other items.
+fn is_unknown_before(at: &At, path: &str, items: &[&Item]) -> Result<bool> {
+    let Some(before) = at.before() else { return Ok(false) };
+    // Every file has a head.
+    let mut named = items.iter().filter(|item| item.kind != Kind::Head).peekable();
+    if named.peek().is_none() {
+        return Ok(false);
+    }
+    for item in named {
+        if changes::find_old(at.book, before, path, item)?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn state(at: &At, path: &str, source: &Source, lines: &[usize]) -> Result<String> {

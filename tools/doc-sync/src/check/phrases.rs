@@ -78,7 +78,7 @@ fn prose(page: &Checked) -> Vec<u8> {
 
 /// The words with their places. A letter that is no ASCII belongs to a word, too.
 fn words(text: &[u8]) -> Vec<(usize, String)> {
-    let text = String::from_utf8_lossy(text).replace('’', "'\0\0").to_lowercase();
+    let text = String::from_utf8_lossy(text).replace('’', "'\0\0").to_ascii_lowercase();
     let mut words = Vec::new();
     let mut start = None;
     for (at, sign) in text.char_indices().chain([(text.len(), ' ')]) {

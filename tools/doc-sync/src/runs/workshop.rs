@@ -129,30 +129,32 @@ impl Workshop {
         figures::of(&trace, &run.stdout, session.as_deref())
     }
 
-    /// The trace of a step's own scene.
-    pub fn trace(&self, step: usize) -> Result<String> {
-        let program = self.repo.step(&step.to_string())?.program(&self.target);
+    /// A run of a step's own scene, with the times of its requests and of its screen.
+    pub fn times(&self, step: usize) -> Result<String> {
         let folder = tempfile::tempdir().context("making a temporary folder")?;
         let trace = folder.path().join("trace.json");
-        let mut command = Command::new(program);
-        command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(&trace);
-        set_environment(&mut command, &self.repo.root);
-        let run = self.runtime.block_on(finish(command, LIMIT))?;
+        let mut command = self.traced(step, &trace)?;
+        let screen = times::watched(command.as_std_mut())?;
+        let trace = std::fs::read_to_string(&trace).context("the trace cannot be read")?;
+        times::of(&trace, &screen)
+    }
+
+    /// The trace of a step's own scene.
+    pub fn trace(&self, step: usize) -> Result<String> {
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let trace = folder.path().join("trace.json");
+        let run = self.runtime.block_on(finish(self.traced(step, &trace)?, LIMIT))?;
         run.context("the run does not end")?;
         std::fs::read_to_string(&trace).context("the trace cannot be read")
     }
 
-    /// A run of a step's own scene, with the times of its requests and of its screen.
-    pub fn times(&self, step: usize) -> Result<String> {
+    /// The command that plays a step's own scene, with its trace in this file.
+    fn traced(&self, step: usize, trace: &Path) -> Result<Command> {
         let program = self.repo.step(&step.to_string())?.program(&self.target);
-        let folder = tempfile::tempdir().context("making a temporary folder")?;
-        let trace = folder.path().join("trace.json");
         let mut command = Command::new(program);
-        command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(&trace);
+        command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(trace);
         set_environment(&mut command, &self.repo.root);
-        let screen = times::watched(command.as_std_mut())?;
-        let trace = std::fs::read_to_string(&trace).context("the trace cannot be read")?;
-        times::of(&trace, &screen)
+        Ok(command)
     }
 
     /// Plays in the root of the repository, or of the copy, with the words behind `--`, and sees to
