@@ -149,3 +149,25 @@ fn the_end_of_the_input_at_the_question_is_no_and_the_end() {
     program.exp_string("So be it.").unwrap();
     assert!(!stage.rooms.path().join("here").exists());
 }
+
+#[test]
+fn an_always_is_forgotten_at_clear() {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\nrun_shell.command = \"touch here\"\n\
+         [[main]]\nsay = \"So be it.\"\n[[main]]\nuser = \"Go again.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"touch here\"\n[[main]]\nsay = \"Well, no.\"\n{AND_NOW}"
+    ));
+    let mut program = stage.terminal();
+    for (line, answer, end) in [("Go.", "a", "So be it."), ("Go again.", "n", "Well, no.")] {
+        program.send_line("/clear").unwrap();
+        program.exp_string("a new conversation begins").unwrap();
+        program.exp_string(PROMPT).unwrap();
+        program.send_line(line).unwrap();
+        program.exp_string("[y/n/a] ").unwrap();
+        program.send_line(answer).unwrap();
+        program.exp_string(end).unwrap();
+        program.exp_string(PROMPT).unwrap();
+    }
+    let messages = stage.goes_on(program);
+    assert!(messages.contains("the user said no"), "{messages}");
+}
