@@ -76,6 +76,11 @@ pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<F
     options.custom_flags(flags.bits().cast_signed()).open(path)
 }
 
+pub fn forget_typed_ahead() {
+    // An error means that there is no terminal, and so nothing was typed.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
 /// The signals are ours from here on, and not only when the task first runs: in between, one would
 /// end us and leave what we had started.
 pub fn listen(sender: mpsc::UnboundedSender<()>) {
