@@ -9,7 +9,8 @@ use mock_server::Scene;
 use crate::screen::{self, Ink, Paint};
 use crate::stage::{self, Interrupted, Outcome, Play};
 use crate::switches::Switches;
-use crate::{diff, live, place};
+use crate::workshop::repo::Repo;
+use crate::{diff, live, manifest, place};
 
 const VERIFIED: i32 = 0;
 const NOT_VERIFIED: i32 = 1;
@@ -122,9 +123,14 @@ async fn show_play(step: &Step, switches: &Switches, play: Play) -> Result<i32> 
         };
         screen::write(&format!("\n{}\n", paint.wrapped("", "  ", &line)));
     }
-    let lines = if outcome.holds() { what_next(step) } else { how_to_look(&run, outcome.seed) };
+    let lines = match outcome.holds() {
+        true if step.is_ours() => what_next(step),
+        true => in_the_clone(step).unwrap_or_default(),
+        false => how_to_look(&run, outcome.seed),
+    };
     let mut after = commands(&paint, &lines);
-    if outcome.holds() && switches.scene.is_none() {
+    // They speak of our step's own lines.
+    if outcome.holds() && switches.scene.is_none() && step.is_ours() {
         next.iter().for_each(|line| after += &format!("{}\n", paint.wrapped("  ", "    ", line)));
     }
     if !after.is_empty() {
@@ -155,6 +161,20 @@ fn what_next(step: &Step) -> Commands {
         lines.push((format!("cargo run -p {}", next.package()), "the next step"));
     }
     lines
+}
+
+/// What a learner may do with a crate of their own that plays its story to the end.
+fn in_the_clone(step: &Step) -> Option<Commands> {
+    let (story, program) = (manifest::story(&step.dir)?, std::env::current_exe().ok()?);
+    let repo = Repo::find().ok()?;
+    let done = repo.step(&story).ok()?;
+    let check = format!("cargo run -p lesson -- check {} -- {}", done.digits(), program.display());
+    let mut lines = vec![(check, "in the clone: judges it as it would any other program")];
+    if let Some(next) = repo.steps.iter().find(|other| other.folder > done.folder) {
+        let start = format!("cargo run -p lesson -- start {} FOLDER", next.digits());
+        lines.push((start, "in the clone: a new crate, for the next step"));
+    }
+    Some(lines)
 }
 
 /// The same run again, to be looked at where something failed.
@@ -214,8 +234,8 @@ impl Step {
     }
 
     /// A folder of the course, and not a learner's own crate.
-    fn is_ours(&self) -> bool {
-        self.number().len() == 2 && self.number().bytes().all(|byte| byte.is_ascii_digit())
+    pub fn is_ours(&self) -> bool {
+        place::is_step_number(&self.number())
     }
 
     /// `step07`; a learner's own crate has the name of its folder.

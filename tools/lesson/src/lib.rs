@@ -4,6 +4,7 @@ mod begin;
 mod clock;
 pub mod diff;
 mod live;
+pub mod manifest;
 pub mod place;
 pub mod process;
 pub mod screen;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use crate::begin::{BadUse, Step};
+use crate::manifest;
 use crate::process;
 use crate::screen::{self, Ink};
 use crate::stage::{self, Rooms};
@@ -25,7 +26,7 @@ const FIRST_THAT_ASKS: &str = "06";
 pub async fn run(step: &Step, switches: &Switches) -> Result<i32> {
     let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let url = server(&lookup)?;
-    if step.number().as_str() < FIRST_THAT_ASKS && !switches.no_brakes {
+    if !asks(step) && !switches.no_brakes {
         return Err(BadUse(no_brakes(step, switches.here)).into());
     }
     let rooms = if switches.here { None } else { Some(Rooms::copy(&step.dir)?) };
@@ -80,6 +81,14 @@ fn bad_address(url: &str) -> String {
         "ANTHROPIC_BASE_URL is no address of a server: {url}\nA good one looks like {OFFICIAL} or \
          http://127.0.0.1:8080"
     )
+}
+
+/// A learner's own crate begins with the code of the step before the one whose story it plays.
+fn asks(step: &Step) -> bool {
+    match step.is_ours() {
+        true => step.number().as_str() >= FIRST_THAT_ASKS,
+        false => manifest::story(&step.dir).is_some_and(|story| story.as_str() > FIRST_THAT_ASKS),
+    }
 }
 
 fn no_brakes(step: &Step, here: bool) -> String {

@@ -14,6 +14,11 @@ pub fn short(path: &Path) -> String {
     below.unwrap_or(path).display().to_string().replace('\\', "/")
 }
 
+/// Whether a folder's name begins with the number of a step: `02`.
+pub fn is_step_number(word: &str) -> bool {
+    word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A text in which each mention of the path is its short form.
 pub fn shortened(text: &str, path: &Path) -> String {
     text.replace(&path.display().to_string(), &short(path))

@@ -51,8 +51,10 @@ fn main() {
         ("bad_use_is_exit_2", bad_use),
         ("a_later_scene_fails_as_it_should_and_says_so", later_scene),
         ("an_exercise_is_played_from_its_folder", exercise),
+        ("a_crate_of_your_own_says_whose_story_it_plays_and_what_fits_there", own_crate),
         ("every_line_of_what_comes_next_leads_somewhere", what_next),
         ("live_names_what_is_missing_and_wants_no_brakes", live_refused),
+        ("a_crate_of_your_own_wants_no_brakes_before_its_code_asks", own_crate_live),
         ("live_works_in_a_copy", live_in_a_copy),
         #[cfg(unix)]
         ("the_copy_of_a_live_run_goes_when_the_system_ends_it", live_terminated),
@@ -203,6 +205,43 @@ fn exercise() {
     assert!(shown.starts_with(&head), "{shown}");
     let told = "\nas it should be until the exercise is solved (rule `answer`)\n";
     assert!(shown.contains(told), "{shown}");
+}
+
+/// `my-agent` beside a step, as `lesson start` makes it, and the command that runs it.
+fn an_own_crate(steps: &Path, story: &str, args: &str) -> Command {
+    a_neighbour(steps, "my-agent", SCENE);
+    let manifest = format!(
+        "[package]\ndescription = \"it knows\"\n[package.metadata.lesson]\nstory = \"{story}\"\n"
+    );
+    std::fs::write(steps.join("my-agent/Cargo.toml"), manifest).expect("written");
+    let mut command = command(steps, args);
+    command.env("MINI_STEP", steps.join("my-agent"));
+    command
+}
+
+fn own_crate_live() {
+    let steps = a_step("07", SCENE);
+    for (story, wants) in [("02", true), ("06", true), ("07", false)] {
+        let mut command = an_own_crate(steps.path(), story, "--live");
+        command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_MODEL", "m");
+        command.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+        let (_, shown) = told(command.output().expect("it runs"));
+        assert_eq!(shown.contains("add --no-brakes"), wants, "{story}: {shown}");
+    }
+}
+
+fn own_crate() {
+    let steps = a_step("07", SCENE);
+    let mut own = an_own_crate(steps.path(), "02", "--seed 7");
+    let (code, shown) = told(own.output().expect("it runs"));
+    assert_eq!(code, 0, "{shown}");
+    let head = "my-agent · in the story of step 02 · Find the port\nnew in this step: it knows\n";
+    assert!(shown.starts_with(head), "{shown}");
+    let program = std::env::current_exe().expect("this program");
+    let check = format!("  cargo run -p lesson -- check 02 -- {}\n", program.display());
+    assert!(shown.contains(&check), "{shown}");
+    assert!(shown.contains("  cargo run -p lesson -- start 03 FOLDER\n"), "{shown}");
+    assert!(!shown.contains("delete a line"), "what to try speaks of our own step: {shown}");
 }
 
 fn what_next() {

@@ -14,31 +14,27 @@ use super::ending::Ending;
 use super::lines::Script;
 use super::verify::{Evidence, tools_called};
 use super::{Judged, Outcome};
-use crate::place;
 use crate::screen::{Ink, Paint, fitted, plural};
+use crate::{manifest, place};
 
 /// The first lines of a screen.
 pub fn head(paint: &Paint, scene: &Scene, scene_dir: &Path, seed: u64) -> String {
     let folder = scene_dir.file_name().unwrap_or_default().to_string_lossy();
     let name = match folder.split_once('-') {
-        Some((number, name)) => format!("step{number} · {name}"),
-        None => folder.into_owned(),
+        Some((number, name)) if place::is_step_number(number) => format!("step{number} · {name}"),
+        _ => match manifest::story(scene_dir) {
+            Some(number) => format!("{folder} · in the story of step {number}"),
+            None => folder.into_owned(),
+        },
     };
     let title = paint.wrapped("", "  ", &format!("{name} · {}", scene.title));
-    let new = match what_is_new(scene_dir) {
+    let new = match manifest::what_is_new(scene_dir) {
         Some(new) => paint.wrapped("", "  ", &format!("new in this step: {new}")) + "\n",
         None => String::new(),
     };
     let safe = format!("no key, no network, your files are untouched · seed {seed}");
     let safe = paint.wrapped("", "", &safe);
     format!("{}\n{new}{}\n", paint.ink(Ink::Bold, &title), paint.ink(Ink::Dim, &safe))
-}
-
-/// The `description` in the manifest of the scene's step.
-fn what_is_new(scene_dir: &Path) -> Option<String> {
-    let manifest = std::fs::read_to_string(scene_dir.join("Cargo.toml")).ok()?;
-    let manifest: toml::Table = manifest.parse().ok()?;
-    manifest.get("package")?.get("description")?.as_str().map(str::to_string)
 }
 
 /// Whether the story was played to its end, as it was written.

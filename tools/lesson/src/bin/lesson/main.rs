@@ -82,7 +82,7 @@ async fn run(matches: &ArgMatches) -> Result<bool> {
         Some(("diff", given)) => diff(&repo, given),
         Some(("start", given)) => {
             let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_default();
-            start::run(&repo, one(given, "step"), &folder)
+            start::run(&repo, one(given, "step"), &folder, &repo.target().await?)
         }
         _ => Ok(true), // clap has printed the help.
     }

@@ -2,22 +2,28 @@
 //!
 //! It holds the code of the step before, and the story of the step to come. So its first run is
 //! red, by the rule that the story names; that is said, and is no fault. The crate builds into the
-//! clone's target folder, where everything that it needs is built already.
+//! clone's target folder, where everything that it needs is built already. Its manifest notes whose
+//! story it plays, for the head of the screen and for what comes next.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
 use crate::say;
+use lesson::manifest;
+use lesson::screen::Paint;
 use lesson::workshop::repo::{Repo, Step};
+use mock_server::Scene;
+use regex::Regex;
 
 /// What comes from the step before, and what from the step itself.
 const OF_THE_STEP_BEFORE: [&str; 2] = ["src", "tests"];
 const OF_THE_STEP: [&str; 3] = ["scene.toml", "workspace", "home"];
 
-pub fn run(repo: &Repo, name: &str, folder: &Path) -> Result<bool> {
+/// `target` is where cargo puts what it builds of the clone.
+pub fn run(repo: &Repo, name: &str, folder: &Path, target: &Path) -> Result<bool> {
     let step = repo.step(name)?;
     let before = repo.steps.iter().rev().find(|other| other.folder < step.folder);
     let Some(before) = before else {
@@ -35,13 +41,13 @@ pub fn run(repo: &Repo, name: &str, folder: &Path) -> Result<bool> {
             shown(&folder)
         );
     }
-    make(repo, step, before, &folder)
+    make(repo, step, before, &folder, target)
         .with_context(|| format!("making the crate in {}", shown(&folder)))?;
-    say(&what_next(step, before, &folder)?);
+    say(&what_next(repo, step, before, &folder, target)?);
     Ok(true)
 }
 
-fn make(repo: &Repo, step: &Step, before: &Step, folder: &Path) -> Result<()> {
+fn make(repo: &Repo, step: &Step, before: &Step, folder: &Path, target: &Path) -> Result<()> {
     for (from, names) in [(before, &OF_THE_STEP_BEFORE[..]), (step, &OF_THE_STEP[..])] {
         for name in names {
             copy(&from.dir.join(name), &folder.join(name))?;
@@ -49,8 +55,8 @@ fn make(repo: &Repo, step: &Step, before: &Step, folder: &Path) -> Result<()> {
     }
     write_manifest(repo, step, before, folder)?;
     fs::copy(repo.root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
-    let target = repo.root.join("target").to_string_lossy().into_owned();
-    let build = Table::from_iter([("target-dir".to_string(), Value::from(target))]);
+    let target = Value::from(target.to_string_lossy().into_owned());
+    let build = Table::from_iter([("target-dir".to_string(), target)]);
     let config = Table::from_iter([("build".to_string(), Value::from(build))]);
     fs::create_dir_all(folder.join(".cargo"))?;
     fs::write(folder.join(".cargo").join("config.toml"), toml::to_string(&config)?)?;
@@ -88,6 +94,7 @@ fn write_manifest(repo: &Repo, step: &Step, before: &Step, folder: &Path) -> Res
             *value = workspace["package"][key.as_str()].clone();
         }
     }
+    manifest::note_story(package, step.digits());
     write_out(&mut manifest, &workspace["dependencies"], &repo.root);
     manifest.remove("lints");
     // Tests of whole programs belong to the step that has them.
@@ -130,17 +137,30 @@ fn write_out(table: &mut Table, ours: &Value, root: &Path) {
     }
 }
 
-fn what_next(step: &Step, before: &Step, folder: &Path) -> Result<String> {
+fn what_next(
+    repo: &Repo,
+    step: &Step,
+    before: &Step,
+    folder: &Path,
+    target: &Path,
+) -> Result<String> {
     let scene = step.scene()?;
-    let rule = scene.proves.unwrap_or_default();
-    let program = PathBuf::from("target").join("debug").join(format!("my-{}", step.package()));
+    let program = target.join("debug").join(format!("my-{}", step.package()));
+    // Seen from the clone, where the command that names it is typed.
+    let program = program.strip_prefix(&repo.root).unwrap_or(&program);
+    let indent = " ".repeat(17);
+    let wrapped = |text: &str| Paint { colour: false, width: 80 }.wrapped(&indent, &indent, text);
     Ok(format!(
         "{folder}\n\
-         holds the code of {before}, and the story of {step}: {title}\n\n\
+         holds the code of {before}, and the story of {step}: {title}\n\
+         It builds into {target}, where all that it needs is built already\n\
+         (`.cargo/config.toml` says so).\n\n\
          next\n\
          \x20 cd {folder}\n\
-         \x20 cargo run      plays the story. It fails now, by the rule `{rule}`.\n\
-         \x20                Make it green. `cargo test` runs what {before} could do.\n\n\
+         \x20 cargo run      plays the story. It fails now. This line must turn green:\n\
+         {line}\n\
+         \x20 cargo test     runs what {before} could do. A test that lists all that\n\
+         \x20                there is, such as the tools, needs your new one in its list.\n\n\
          in the clone\n\
          \x20 cargo run -p lesson -- check {number} -- {program}\n\
          \x20                judges your program as it would any other\n\
@@ -150,19 +170,36 @@ fn what_next(step: &Step, before: &Step, folder: &Path) -> Result<String> {
         before = before.package(),
         step = step.package(),
         title = scene.title,
+        target = target.display(),
+        line = wrapped(&format!("✗ {}", to_turn_green(&scene))),
         number = step.digits(),
         program = program.display(),
     ))
 }
 
+/// The rule that the story is about, in the words that the screen has for it. What is drawn for
+/// each run is not known yet.
+fn to_turn_green(scene: &Scene) -> String {
+    let name = scene.proves.clone().unwrap_or_default();
+    let rule = scene.verify.iter().find(|rule| rule.name == name);
+    let Some(says) = rule.and_then(|rule| rule.says.clone()) else {
+        return format!("the rule `{name}` of scene.toml");
+    };
+    let drawn = Regex::new("<<.+?>>").expect("the pattern is a fixed one, and valid");
+    drawn.replace_all(&says, "…").into_owned()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn started(name: &str) -> (tempfile::TempDir, PathBuf) {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("my agent");
-        run(&Repo::find().unwrap(), name, &folder).unwrap();
+        let repo = Repo::find().unwrap();
+        run(&repo, name, &folder, &repo.root.join("target")).unwrap();
         (outer, folder)
     }
 
@@ -195,15 +232,51 @@ mod tests {
         }
     }
 
+    /// What is said of a step that is started where cargo builds into this folder.
+    fn said(number: &str, target: &Path) -> String {
+        let repo = Repo::find().unwrap();
+        let (step, before) = (repo.step(number).unwrap(), &repo.steps[0]);
+        what_next(&repo, step, before, Path::new("/my-agent"), target).unwrap()
+    }
+
+    #[test]
+    fn the_line_that_must_turn_green_is_named_as_the_screen_names_it() {
+        let said = said("02", Path::new("/target"));
+        let line = "\n                 ✗ what someone else wrote in the meantime still stands\n";
+        assert!(said.contains(line), "{said}");
+        let scene = Repo::find().unwrap().step("01").unwrap().scene().unwrap();
+        let drawn = "report.md holds the true numbers: … and …, drawn for this run";
+        assert_eq!(to_turn_green(&scene), drawn);
+    }
+
+    #[test]
+    fn the_program_is_named_where_cargo_puts_it() {
+        let root = Repo::find().unwrap().root;
+        let inside = Path::new("target").join("debug").join("my-step02");
+        let wanted = format!("check 02 -- {}\n", inside.display());
+        assert!(said("02", &root.join("target")).contains(&wanted));
+        let outer = tempfile::tempdir().unwrap();
+        let program = outer.path().join("debug").join("my-step02");
+        let said = said("02", outer.path());
+        assert!(said.contains(&format!("check 02 -- {}\n", program.display())), "{said}");
+    }
+
+    #[test]
+    fn the_crate_knows_whose_story_it_plays() {
+        let (_outer, folder) = started("02");
+        assert_eq!(manifest::story(&folder).as_deref(), Some("02"));
+    }
+
     #[test]
     fn a_folder_that_holds_something_and_the_first_step_are_refused() {
         let (_outer, folder) = started("01");
         let repo = Repo::find().unwrap();
-        let error = run(&repo, "01", &folder).unwrap_err().to_string();
+        let target = repo.root.join("target");
+        let error = run(&repo, "01", &folder, &target).unwrap_err().to_string();
         assert!(
             error.ends_with("is not empty: name a new folder, so that nothing of yours is lost")
         );
-        let error = run(&repo, "00", &folder.join("new")).unwrap_err().to_string();
+        let error = run(&repo, "00", &folder.join("new"), &target).unwrap_err().to_string();
         assert!(error.starts_with("step00 is the first step, with nothing before it"), "{error}");
     }
 }
