@@ -15,7 +15,12 @@ pub fn draw(data: &Data) -> Result<String> {
          leave early, as an error that the model reads.",
     );
     canvas.text(MARGIN, 32.0, "The life of a call", TEXT.bold());
-    canvas.text(WIDTH - MARGIN, 32.0, "what calls of this run met", TEXT.small().right().tone(Tone::Pale));
+    canvas.text(
+        WIDTH - MARGIN,
+        32.0,
+        "what calls of this run met",
+        TEXT.small().right().tone(Tone::Pale),
+    );
     let end = flow::draw(&mut canvas, 50.0, &calls.stations());
     Ok(canvas.svg(end + MARGIN))
 }
