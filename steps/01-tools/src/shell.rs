@@ -67,12 +67,12 @@ pub async fn run_shell(folder: &Path, line: &str, limit: Duration) -> Result<Str
         (Ok(_), false) => "",
     };
     match status {
-        Ok(status) => Ok(format!("{}{rest}\n{text}", outcome(status?))),
+        Ok(status) => Ok(format!("{}{rest}\n{text}", how_it_ended(status?))),
         Err(_) => bail!("stopped after {limit:?}{rest}\n{text}"),
     }
 }
 
-fn outcome(status: std::process::ExitStatus) -> String {
+fn how_it_ended(status: std::process::ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("exit code {code}"),
         None => format!("ended from outside ({status})"),

@@ -99,6 +99,17 @@ async fn what_cannot_be_read_has_an_error_of_its_own() {
     );
 }
 
+#[tokio::test]
+async fn of_many_neighbours_the_first_by_name_are_given() {
+    let names: Vec<String> = (10..41).map(|day| format!("{day}.log")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let (_folder, tools) = project(&files);
+    assert_eq!(
+        error(&tools, "read_file", json!({"path": "0.log"})).await,
+        format!("there is no `0.log`\nits folder holds: {}, and more", names[..20].join(", "))
+    );
+}
+
 #[test]
 fn a_missing_permission_has_an_error_of_its_own() {
     let denied = io::Error::from(io::ErrorKind::PermissionDenied);
@@ -198,6 +209,10 @@ async fn ignored_and_hidden_files_are_neither_listed_nor_searched() {
     assert_eq!(result(&tools, "list_files", json!({"glob": "src/*.rs"})).await, "src/a.rs");
     assert_eq!(
         result(&tools, "list_files", json!({"glob": "*.py"})).await,
+        "[no files; hidden and ignored ones are not listed]"
+    );
+    assert_eq!(
+        result(&tools, "list_files", json!({"glob": "*.tmp"})).await,
         "[no files; hidden and ignored ones are not listed]"
     );
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::edit::{Edits, hash_of};
 use crate::shell;
 
-/// Bytes of any result, or error: a thousand long names are more than a model should read.
+/// Bytes of any result, or error: 500 long paths can be more than a model should read.
 const MAX_RESULT: usize = 100_000;
 /// Bytes of one `read_file`: some 12,000 tokens.
 const MAX_READ: usize = 50_000;
@@ -193,6 +193,7 @@ impl Tools {
         // Without `.`, which a glob such as `src/*.rs` would not match.
         let path: PathBuf = self.root.join(name).components().collect();
         fs::metadata(&path).map_err(|error| explained(error, &path, name))?;
+        // Held against what the walk brings. Given to the walk, a glob would overrule `.gitignore`.
         let mut globs = OverrideBuilder::new(&self.root);
         if let Some(glob) = input["glob"].as_str() {
             globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
@@ -202,10 +203,11 @@ impl Tools {
             .require_git(false)
             .sort_by_file_name(std::ffi::OsStr::cmp)
             .build();
-        // A folder that may not be read is skipped, like an ignored one.
+        // A folder that may not be read is left out, like an ignored one.
         let time = self.search_time;
         let in_time = walk.flatten().take_while(move |_| started.elapsed() <= time);
-        // Nor is a link: it may lead out of the project, and what it leads to within has a name.
+        // A link is left out, too: it may lead out of the project, and what it leads to within has
+        // a name of its own.
         let files = in_time.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
         Ok(files
             .map(ignore::DirEntry::into_path)
@@ -316,10 +318,11 @@ fn neighbours(path: &Path) -> String {
         return "its folder is not there either; list_files shows what is".to_string();
     };
     let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    let mut names: Vec<String> = entries.flatten().take(MAX_NEIGHBOURS + 1).map(name).collect();
+    let mut names: Vec<String> = entries.flatten().map(name).collect();
+    // Before they are cut, since the disk gives them in no order.
+    names.sort();
     let more = if names.len() > MAX_NEIGHBOURS { ", and more" } else { "" };
     names.truncate(MAX_NEIGHBOURS);
-    names.sort();
     format!("its folder holds: {}{more}", names.join(", "))
 }
 

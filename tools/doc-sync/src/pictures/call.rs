@@ -15,7 +15,12 @@ pub fn draw(data: &Data) -> Result<String> {
          leave early, as an error that the model reads.",
     );
     canvas.text(MARGIN, 32.0, "The life of a call", TEXT.bold());
-    canvas.text(WIDTH - MARGIN, 32.0, "what this run met", TEXT.small().right().tone(Tone::Pale));
+    canvas.text(
+        WIDTH - MARGIN,
+        32.0,
+        "what calls of this run met",
+        TEXT.small().right().tone(Tone::Pale),
+    );
     let end = flow::draw(&mut canvas, 50.0, &calls.stations());
     Ok(canvas.svg(end + MARGIN))
 }
@@ -63,16 +68,16 @@ impl Calls {
             Station::new(
                 Tone::Model,
                 "the model writes a call",
-                &format!("{}  pattern={query}", self.good.0.name),
+                &format!("such as {}  pattern={query}", self.good.0.name),
             ),
-            Station::new(Tone::Plain, "is there such a tool?", "by its name in the registry")
+            Station::new(Tone::Plain, "is there such a tool?", "by its name in the list")
                 .leaves(self.unknown.1.first_line()),
             Station::new(Tone::Plain, "do the arguments fit?", "names and types, by the schema")
                 .leaves(self.wrong.1.first_line()),
             Station::new(
                 Tone::Tool,
                 "it runs, with limits",
-                &format!("at most {limit} ms for this one"),
+                &format!("a run_shell: at most {limit} ms"),
             )
             .leaves(self.ended.1.first_line()),
             Station::new(
