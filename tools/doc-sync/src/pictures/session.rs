@@ -80,7 +80,7 @@ fn process_dies(canvas: &mut Canvas, y: f64, data: &Data) -> f64 {
     let small = TEXT.small();
     let top = y + 16.0;
     canvas.dashes((MARGIN, top - 4.0), (WIDTH - MARGIN, top - 4.0), Tone::Bad);
-    let text = "the process is killed, its last line torn; the next one reads the file with --resume";
+    let text = "the process is killed; the next one reads the file with --resume";
     canvas.text(MARGIN, top + 16.0, text, small.bold().tone(Tone::Bad));
     let call = data.session.iter().rev().find_map(|line| match line {
         Line::Message(message) if !message.is_user => {
