@@ -1,6 +1,6 @@
 //! A coding agent: it reads what the user types, line by line, and hands each line to the loop.
 //!
-//! A line that begins with `/` is for the program itself. On a terminal lines can be edited, and
+//! A slash and one word is for the program itself. On a terminal lines can be edited, and
 //! earlier ones come back with the arrow keys; from a pipe they are taken as they are.
 
 mod agent;
@@ -119,7 +119,7 @@ const HELP: &str = "\
 /status  model, tokens, cost and session file
 /clear   begin a new conversation
 /exit    the end; so does Ctrl+D
-What does not begin with a slash goes to the model.";
+A slash and one word is a command. Any other line goes to the model.";
 
 /// The lines of the user. One thread owns standard input, and reads a line when one is asked for: a
 /// read that blocks cannot be called off, so the loop must never be the one that waits in it.

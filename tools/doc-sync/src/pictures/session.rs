@@ -1,4 +1,4 @@
-//! Step 04: the session's file, line by line, when the power fails, and what the next process makes
+//! Step 04: the session's file, line by line, when the process dies, and what the next process makes
 //! of it.
 
 use anyhow::{Context, Result};
@@ -13,7 +13,7 @@ pub fn draw(data: &Data) -> Result<String> {
     let torn = data.session.iter().position(|line| matches!(line, Line::Torn(..)));
     let torn = torn.context("the run's session has no torn line")?;
     let mut canvas = Canvas::new(
-        "What the session's file holds when the power fails",
+        "What the session's file holds when the process dies",
         "The lines of the file from top to bottom. The last one of the first process is torn. Below \
          it stand the lines that the second process has written after it resumed.",
     );
@@ -22,7 +22,7 @@ pub fn draw(data: &Data) -> Result<String> {
     for (at, line) in data.session.iter().enumerate() {
         y = row(&mut canvas, y, at + 1, line);
         if at == torn {
-            y = power_fails(&mut canvas, y, data);
+            y = process_dies(&mut canvas, y, data);
         }
     }
     Ok(canvas.svg(y + MARGIN - 4.0))
@@ -76,11 +76,11 @@ fn said(block: &Block) -> String {
 }
 
 /// The line between the two processes, and what the second one finds out.
-fn power_fails(canvas: &mut Canvas, y: f64, data: &Data) -> f64 {
+fn process_dies(canvas: &mut Canvas, y: f64, data: &Data) -> f64 {
     let small = TEXT.small();
     let top = y + 16.0;
     canvas.dashes((MARGIN, top - 4.0), (WIDTH - MARGIN, top - 4.0), Tone::Bad);
-    let text = "the power fails; the next process reads the file with --resume";
+    let text = "the process is killed; the next one reads the file with --resume";
     canvas.text(MARGIN, top + 16.0, text, small.bold().tone(Tone::Bad));
     let call = data.session.iter().rev().find_map(|line| match line {
         Line::Message(message) if !message.is_user => {
