@@ -6,6 +6,8 @@
 //! after it is one reply further. So a program may be killed, resumed, retried or compacted, and
 //! two hundred of them may talk at once.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::request::{blocks, holds, is_role, is_type, messages, texts};
@@ -169,6 +171,13 @@ fn assistants_after(body: &Value, message: Option<usize>) -> usize {
     messages(body).iter().skip(first).filter(|message| is_role(message, "assistant")).count()
 }
 
+/// Folder and file, which say which scene it is; the rest of the path is another on each machine.
+fn named(path: &Path) -> String {
+    let mut parts = path.components().rev().map(|part| part.as_os_str().to_string_lossy());
+    let (file, folder) = (parts.next().unwrap_or_default(), parts.next());
+    folder.map_or(file.to_string(), |folder| format!("{folder}/{file}"))
+}
+
 /// What came, for a request that no line expects.
 fn surprise(scene: &Scene, part: usize, body: &Value, why: &str) -> String {
     let came = match crate::request::last_user_text(body) {
@@ -177,7 +186,7 @@ fn surprise(scene: &Scene, part: usize, body: &Value, why: &str) -> String {
     };
     format!(
         "no line of {} expects this request of {} messages (part {}), {came}: {why}",
-        scene.path.display(),
+        named(&scene.path),
         messages(body).len(),
         scene.parts[part].name,
     )

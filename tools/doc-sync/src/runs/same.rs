@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 /// A change here changes what stored runs look like: `FORM` must then be another.
-const CHANGING: [(&str, &str); 10] = [
+const CHANGING: [(&str, &str); 11] = [
+    // The day, in the system prompt.
+    (r"\bDate: \d{4}-\d\d-\d\d\b", "Date: 2026-01-01"),
     // The folder of a run, also as a part of other names.
     (r"(?:/private)?/tmp/lantern-[A-Za-z0-9]{6}", "/tmp/lantern-xxxxxx"),
     (r"\blantern-[A-Za-z0-9]{6}\b([-/\\])", "lantern-xxxxxx$1"),
@@ -27,7 +29,7 @@ const CHANGING: [(&str, &str); 10] = [
 ];
 
 /// Goes into the hash of every run.
-pub const FORM: u32 = 1;
+pub const FORM: u32 = 2;
 
 /// A run's output as it is everywhere: with line feeds, without blanks at the ends of lines.
 /// `temporary` is the folder that the run's own folder was made in.
