@@ -10,7 +10,7 @@
 //! Before a call runs, the permissions are asked, and where they are in doubt, the user. A refusal
 //! goes back to the model as a result like any other.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Result, bail};
 use lesson::screen;
@@ -37,6 +37,10 @@ const SIDE_BY_SIDE: usize = 10;
 /// Tells of each Ctrl+C.
 pub type Interrupts = watch::Receiver<()>;
 
+/// Where a Ctrl+C is told. On a terminal where a line is edited it is a key, and whoever reads that
+/// line tells of it.
+pub static CTRL_C: LazyLock<watch::Sender<()>> = LazyLock::new(watch::Sender::default);
+
 pub struct Agent {
     model: Model,
     pub session: Session,
@@ -47,6 +51,7 @@ pub struct Agent {
 
 impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Self {
+        tools.permissions.notes.iter().for_each(|note| screen::notes(note));
         Self { model, session, tools: Arc::new(tools), prompt, interrupts: interrupts() }
     }
 
@@ -67,6 +72,7 @@ impl Agent {
     /// From one line of the user to the model's final answer, or to the user's Ctrl+C.
     pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
         let is_first = self.session.messages.is_empty();
+        _ = is_first.then(|| self.tools.permissions.forget());
         let message =
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
         self.session.push(message)?;
@@ -224,13 +230,12 @@ async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
     }
 }
 
-/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited.
 fn interrupts() -> Interrupts {
-    let (sender, receiver) = watch::channel(());
     tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+        while tokio::signal::ctrl_c().await.map(|()| CTRL_C.send_replace(())).is_ok() {}
     });
-    receiver
+    CTRL_C.subscribe()
 }
 
 /// Waits for a Ctrl+C that the receiver has not taken note of yet.

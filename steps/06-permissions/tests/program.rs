@@ -100,9 +100,40 @@ fn no_on_a_terminal_goes_back_to_the_model() {
 }
 
 #[test]
-fn ctrl_c_at_the_question_is_no() {
-    let (messages, is_there) = asked(|program| program.send_control('c').unwrap());
-    assert!(messages.contains("the user said no") && !is_there, "{messages}");
+fn ctrl_c_at_the_question_ends_the_turn_and_the_session_goes_on() {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"touch here\"\n[[main.call]]\nrun_shell.command = \"ls\"\n{AND_NOW}"
+    ));
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    program.exp_string("[y/n/a] ").unwrap();
+    program.send_control('c').unwrap();
+    program.exp_string(PROMPT).unwrap();
+    let messages = stage.goes_on(program);
+    assert_eq!(messages.matches("interrupted").count(), 2, "{messages}");
+    assert!(!stage.rooms.path().join("here").exists());
+}
+
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\nrun_shell.command = \"sleep 1\"\n\
+         [[main.call]]\nrun_shell.command = \"touch here\"\n[[main]]\nsay = \"So be it.\"\n{AND_NOW}"
+    ));
+    let mut program = stage.terminal();
+    program.send_line("Go.").unwrap();
+    program.exp_string("sleep 1").unwrap();
+    program.send_line("y").unwrap();
+    program.exp_string("[y/n/a] ").unwrap();
+    // A line that was typed ahead would be taken by now.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    program.send_line("n").unwrap();
+    program.exp_string("So be it.").unwrap();
+    program.exp_string(PROMPT).unwrap();
+    let messages = stage.goes_on(program);
+    assert!(messages.contains("the user said no"), "{messages}");
+    assert!(!stage.rooms.path().join("here").exists());
 }
 
 #[test]
@@ -117,4 +148,26 @@ fn the_end_of_the_input_at_the_question_is_no_and_the_end() {
     program.send_control('d').unwrap();
     program.exp_string("So be it.").unwrap();
     assert!(!stage.rooms.path().join("here").exists());
+}
+
+#[test]
+fn an_always_is_forgotten_at_clear() {
+    let stage = Stage::with(&format!(
+        "[[main]]\nuser = \"Go.\"\n[[main]]\n[[main.call]]\nrun_shell.command = \"touch here\"\n\
+         [[main]]\nsay = \"So be it.\"\n[[main]]\nuser = \"Go again.\"\n[[main]]\n[[main.call]]\n\
+         run_shell.command = \"touch here\"\n[[main]]\nsay = \"Well, no.\"\n{AND_NOW}"
+    ));
+    let mut program = stage.terminal();
+    for (line, answer, end) in [("Go.", "a", "So be it."), ("Go again.", "n", "Well, no.")] {
+        program.send_line("/clear").unwrap();
+        program.exp_string("a new conversation begins").unwrap();
+        program.exp_string(PROMPT).unwrap();
+        program.send_line(line).unwrap();
+        program.exp_string("[y/n/a] ").unwrap();
+        program.send_line(answer).unwrap();
+        program.exp_string(end).unwrap();
+        program.exp_string(PROMPT).unwrap();
+    }
+    let messages = stage.goes_on(program);
+    assert!(messages.contains("the user said no"), "{messages}");
 }

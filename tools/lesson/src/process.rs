@@ -109,6 +109,12 @@ pub async fn termination() {
     platform::termination().await;
 }
 
+/// Throws away what was typed on our terminal and not read yet. On Windows it stays: safe code does
+/// not reach it there.
+pub fn forget_typed_ahead() {
+    platform::forget_typed_ahead();
+}
+
 /// From now on orphans among the descendants of this process become its children (Linux).
 pub fn adopt_orphans() {
     platform::adopt_orphans();

@@ -76,6 +76,11 @@ pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<F
     options.custom_flags(flags.bits().cast_signed()).open(path)
 }
 
+pub fn forget_typed_ahead() {
+    // An error means that there is no terminal, and so nothing was typed.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
 pub async fn listen(sender: mpsc::UnboundedSender<()>) {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     // Not to be had: then the signal ends us as it ends every program.

@@ -31,6 +31,8 @@ pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<F
     options.open(path)
 }
 
+pub fn forget_typed_ahead() {}
+
 pub async fn listen(sender: mpsc::UnboundedSender<()>) {
     while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
 }
