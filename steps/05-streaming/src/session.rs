@@ -81,7 +81,7 @@ impl Session {
         }
         let mended = mend(&session.messages);
         if mended != session.messages {
-            notes.push("mended: calls without a result are taken as interrupted".to_string());
+            notes.push("mended: a call without its result counts as interrupted".to_string());
         }
         session.messages = mended;
         session.file = Some((path, file));

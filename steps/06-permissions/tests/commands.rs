@@ -707,3 +707,24 @@ const PUSHES: &[&str] = &[
 fn a_denied_subcommand_is_denied_behind_whatever_options() {
     demand_all("pushes denied", PUSHES, |decision| matches!(decision, Decision::Deny(_)));
 }
+
+/// The seven lines with which the chapter begins.
+const SEVEN: &[(&str, &str)] = &[
+    ("git status; rm -r -f archive", "Deny"),
+    ("/bin/rm --recursive --force archive", "Deny"),
+    ("r''m -rf archive", "Deny"),
+    ("echo \"$(rm -rf archive)\"", "Deny"),
+    ("$(cat plan.txt) archive", "Ask"),
+    ("grep -n \"rm -rf\" README.md", "Allow"),
+    ("git add .", "Ask"),
+];
+
+#[test]
+fn the_seven_lines_are_judged_as_the_chapter_says() {
+    let (work, home) = (tempfile::tempdir().unwrap(), concat!(env!("CARGO_MANIFEST_DIR"), "/home"));
+    let permissions = Permissions::load(work.path(), Path::new(home)).unwrap();
+    for (line, answer) in SEVEN {
+        let decision = permissions.judge("run_shell", &json!({ "command": line }));
+        assert!(format!("{decision:?}").starts_with(answer), "{line}: {decision:?}");
+    }
+}

@@ -43,8 +43,8 @@ pub struct Reply {
     pub usage: Usage,
 }
 
-/// The tokens of one call, or of many added up. All input is the sum of three: `input_tokens` counts only what was
-/// neither read from the cache nor written to it.
+/// The tokens of one call, or of many added up. All input is the sum of three: `input_tokens`
+/// counts only what was neither read from the cache nor written to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Value")]
 pub struct Usage {

@@ -233,7 +233,7 @@ fn a_killed_session_resumes_with_its_open_call_answered_and_says_so() {
     place.start(&a_whole_history()[..2]);
     let (back, notes) = place.resume(None).unwrap();
     assert_eq!(back.messages[2], user(vec![interrupted("a"), interrupted("b")]));
-    assert_eq!(notes[1..], ["mended: calls without a result are taken as interrupted"]);
+    assert_eq!(notes[1..], ["mended: a call without its result counts as interrupted"]);
 }
 
 /// `/dev/full` takes no byte, like a full disk.

@@ -53,7 +53,9 @@ pub fn generate(origin: &Origin, page: &Page, book: &Book) -> Result<Block> {
         Verb::Without { claim, part } => {
             runs::without(&at(step?, page, book)?, claim, part)?.into()
         }
-        Verb::Wire { half, number, path } => runs::wire(step?, *half, *number, path, book)?.into(),
+        Verb::Wire { half, number, path, part } => {
+            runs::wire(step?, (*half, *number, path), part, book)?.into()
+        }
         Verb::Exercise { name } => exercises::exercise(name, book)?.into(),
         Verb::Solution { name } => exercises::solution(name, book)?.into(),
         Verb::Table(table) => tables::table(*table, book)?.into(),

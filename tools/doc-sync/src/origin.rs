@@ -59,8 +59,11 @@ pub enum Verb {
         half: Half,
         /// Which request, counted from 1; a reply has the number of its request.
         number: usize,
-        /// Names and indices, joined by dots: `messages.2.content`.
+        /// Names and indices, joined by dots: `messages.2.content`. Where it leads to a text, the
+        /// text is shown line by line.
         path: String,
+        /// The lines of such a text that are shown.
+        part: Part,
     },
     Exercise {
         name: String,
@@ -208,7 +211,8 @@ fn read_wire(words: &mut Words) -> Result<Verb> {
     let Ok(number @ 1..) = number.parse() else {
         bail!("requests are counted from 1, and `{number}` is none of them");
     };
-    Ok(Verb::Wire { half, number, path: words.word("a path such as `messages.0`")? })
+    let path = words.word("a path such as `messages.0`")?;
+    Ok(Verb::Wire { half, number, path, part: words.part()? })
 }
 
 fn read_table(words: &mut Words) -> Result<Verb> {
@@ -292,9 +296,10 @@ mod tests {
 
     #[test]
     fn a_wire_has_a_half_a_number_and_a_path() {
-        let wire =
-            Verb::Wire { half: Half::Request, number: 2, path: "messages.2.content".to_string() };
-        assert_eq!(read("wire 00 request 2 messages.2.content").verb, wire);
+        let part = Part { from: Some("a".to_string()), to: None };
+        let path = "messages.2.content".to_string();
+        let wire = Verb::Wire { half: Half::Request, number: 2, path, part };
+        assert_eq!(read(r#"wire 00 request 2 messages.2.content from "a""#).verb, wire);
         assert_eq!(
             error("wire 00 answer 1 x"),
             "a wire has a `request` or a `reply`, and not `answer`"

@@ -80,14 +80,22 @@ pub fn without(at: &At, claim: &str, part: &Part) -> Result<String> {
     Ok(format!("{}\n{run}", show::change(at, &mutation)?))
 }
 
-/// A part of what the step's own scene says on the wire.
-pub fn wire(step: usize, half: Half, number: usize, path: &str, book: &Book) -> Result<String> {
-    let path = path.to_string();
-    let json = transcript(&What::Wire { step, half, number, path: path.clone() }, book)?;
+/// A part of what the step's own scene says on the wire: JSON, or the lines of a text.
+pub fn wire(step: usize, at: (Half, usize, &str), part: &Part, book: &Book) -> Result<String> {
+    let (half, number, path) = at;
+    let json = transcript(&What::Wire { step, half, number, path: path.to_string() }, book)?;
     let place = match half {
         Half::Request => format!("*request {number}, `{path}`*"),
         Half::Reply => format!("*the reply to request {number}, `{path}`*"),
     };
+    if let Ok(text) = serde_json::from_str::<String>(&json) {
+        return Ok(format!("{place}\n\n{}", fence("text", &show::lines(&text, part)?.join("\n"))));
+    }
+    if !part.is_whole() {
+        bail!(
+            "`from` and `to` cut a text, and `{path}` leads to more than one: make the path longer"
+        );
+    }
     Ok(format!("{place}\n\n{}", fence("json", json.trim_end())))
 }
 

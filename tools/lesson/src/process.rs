@@ -94,7 +94,7 @@ pub fn interrupt_group(id: u32) {
 /// Hears every Ctrl+C, and the system's requests to end, from now on.
 pub fn end_requests() -> mpsc::UnboundedReceiver<()> {
     let (sender, receiver) = mpsc::unbounded_channel();
-    tokio::spawn(platform::listen(sender));
+    platform::listen(sender);
     receiver
 }
 

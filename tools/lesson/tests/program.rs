@@ -157,7 +157,7 @@ fn a_second_mutate_on_the_same_clone_says_so_and_ends() {
     };
     let out = second();
     assert_eq!(out.status.code(), Some(2));
-    let said = "error: another `lesson mutate`, or `doc-sync`, is at work on this clone: let it end\n  first\n";
+    let said = "error: another `lesson mutate`, or `doc-sync`, is at work on this clone: let it\n  end first\n";
     assert_eq!(text(&out.stderr), said);
     drop(first);
     assert_ne!(text(&second().stderr), said);

@@ -6,19 +6,14 @@ use super::canvas::{Canvas, MARGIN, TEXT, Tone, WIDTH};
 use super::data::{Block, Data};
 use super::flow::{self, Station};
 
-/// What the tool says where a check fails, in the order of the checks.
-const NOT_READ: &str = "was not read";
-const CHANGED: &str = "has changed since you read it";
-const MANY: &str = "the text stands";
-
 pub fn draw(data: &Data) -> Result<String> {
     let edits = data.calls("edit_file");
     edits.first().context("the run has no edit")?;
     let mut canvas = Canvas::new(
         "The checks of an edit",
-        "From top to bottom: was the file read, is it unchanged since, does the old text stand there \
-         once; then the file is written. To the right, what the model was told where an edit of \
-         this run ended.",
+        "From top to bottom: is the file editable, was it read, is it as it was read, is it UTF-8, \
+         does the old text stand there once, does anything change; then it is written. To the right, \
+         what the model was told where an edit of this run ended.",
     );
     canvas.text(MARGIN, 32.0, "The checks of an edit", TEXT.bold());
     canvas.text(WIDTH - MARGIN, 32.0, "where it ended", TEXT.small().right().tone(Tone::Pale));
@@ -27,12 +22,19 @@ pub fn draw(data: &Data) -> Result<String> {
 }
 
 fn stations(edits: &[(Block, Block)]) -> Vec<Station> {
-    // Which edits are still on their way.
+    // In the order of `Edits::change`; last, the words of the refusal. Which edits are on their way:
     let mut on: Vec<usize> = (1..=edits.len()).collect();
     let checks = [
-        ("was the file read?", "in this session, by read_file", NOT_READ),
-        ("is it as it was read?", "its content has the same hash", CHANGED),
-        ("does the text stand there once?", "old_text, in the file as it is now", MANY),
+        ("is it editable?", "a file, writable, not long", "read-only"),
+        ("was it read?", "in this session", "was not read"),
+        ("is it as it was read?", "its content has the same hash", "has changed since you read it"),
+        ("is it UTF-8?", "an edit harms other bytes", "is not UTF-8"),
+        (
+            "does the text stand there once?",
+            "old_text, in the file as it is now",
+            "the text stands",
+        ),
+        ("does anything change?", "", "nothing would change"),
     ];
     let mut stations = vec![
         Station::new(Tone::Model, "the model calls edit_file", "path, old_text, new_text")

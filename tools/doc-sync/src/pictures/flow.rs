@@ -1,7 +1,9 @@
 //! Stations from top to bottom, some with a way out to the right: what both a call and an edit go
 //! through.
 
-use super::canvas::{Area, Canvas, MARGIN, TEXT, Tone, WIDTH, fitted, line_height, wrapped};
+use super::canvas::{
+    Area, Canvas, MARGIN, TEXT, Tone, WIDTH, fitted, line_height, width_of, wrapped,
+};
 
 /// The stations stand left, the ways out right.
 const LEFT: f64 = 318.0;
@@ -62,14 +64,22 @@ fn place(canvas: &mut Canvas, y: f64, station: &Station) -> f64 {
         (*tone, lines.take(LINES).collect::<Vec<String>>())
     });
     let lines = out.as_ref().map_or(0, |(_, lines)| lines.len());
-    let height = (lines as f64 * line_height(look) + 18.0).max(56.0);
+    let title = TEXT.bold().tone(station.tone);
+    let both = width_of(&station.title, title) + width_of(&station.detail, look);
+    let is_flat = lines == 0 && both < LEFT - 30.0;
+    let least = if is_flat { 38.0 } else { 56.0 };
+    let height = (lines as f64 * line_height(look) + 18.0).max(least);
     let middle = y + height / 2.0;
     canvas.area(Area(MARGIN, y, LEFT, height), station.tone);
-    let title = TEXT.bold().tone(station.tone);
     let shown = fitted(&station.title, LEFT - 16.0, title);
-    canvas.text(MARGIN + 12.0, middle - 4.0, &shown, title);
-    let detail = fitted(&station.detail, LEFT - 20.0, look);
-    canvas.text(MARGIN + 12.0, middle + 16.0, &detail, look);
+    if is_flat {
+        canvas.text(MARGIN + 12.0, middle + 5.0, &shown, title);
+        canvas.text(MARGIN + LEFT - 12.0, middle + 5.0, &station.detail, look.right());
+    } else {
+        canvas.text(MARGIN + 12.0, middle - 4.0, &shown, title);
+        let detail = fitted(&station.detail, LEFT - 20.0, look);
+        canvas.text(MARGIN + 12.0, middle + 16.0, &detail, look);
+    }
     let Some((tone, out)) = out else { return height };
     let x = MARGIN + LEFT + BETWEEN;
     canvas.arrow((MARGIN + LEFT, middle), (x - 2.0, middle), tone);

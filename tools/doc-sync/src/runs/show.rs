@@ -43,17 +43,22 @@ fn quoted_value(word: &str) -> String {
 
 /// The command and what it wrote, or a part of that.
 pub fn console(command: &str, output: &str, part: &Part) -> Result<String> {
+    let shown = lines(output, part)?.join("\n");
+    Ok(fence("console", &format!("$ {command}\n{shown}")))
+}
+
+/// The lines of the part, with a sign where lines are not shown.
+pub fn lines<'a>(output: &'a str, part: &Part) -> Result<Vec<&'a str>> {
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let (from, to) = (first(&lines, part)?, last(&lines, part)?);
-    let mut shown = vec![format!("$ {command}")];
+    let mut shown = lines[from..to].to_vec();
     if from > 0 {
-        shown.push(CUT.to_string());
+        shown.insert(0, CUT);
     }
-    shown.extend(lines[from..to].iter().map(|line| line.to_string()));
     if to < lines.len() {
-        shown.push(CUT.to_string());
+        shown.push(CUT);
     }
-    Ok(fence("console", &shown.join("\n")))
+    Ok(shown)
 }
 
 /// The line with the first text, which has to be the only one.

@@ -24,7 +24,9 @@ pub fn part(trace: &str, half: &str, number: usize, path: &str) -> Result<String
             format!("`{name}` of `{path}` is not in the {half}: there are {}", names(value))
         })?;
     }
-    let text = serde_json::to_string_pretty(&shortened(value)).context("writing JSON")?;
+    // A text that the path itself names is shown whole.
+    let shown = if value.is_string() { value.clone() } else { shortened(value) };
+    let text = serde_json::to_string_pretty(&shown).context("writing JSON")?;
     Ok(same::everywhere(&text, "/tmp"))
 }
 
@@ -66,6 +68,13 @@ mod tests {
     fn a_path_leads_to_a_part() {
         let role = part(TRACE, "request", 1, "messages.0").unwrap();
         assert_eq!(role, "{\n  \"role\": \"user\"\n}\n");
+    }
+
+    #[test]
+    fn a_text_that_the_path_names_is_whole() {
+        let text = "x".repeat(400);
+        let trace = format!(r#"[{{ "reply": {{ "text": "{text}" }} }}]"#);
+        assert_eq!(part(&trace, "reply", 1, "text").unwrap(), format!("\"{text}\"\n"));
     }
 
     #[test]

@@ -81,21 +81,25 @@ pub fn forget_typed_ahead() {
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-pub async fn listen(sender: mpsc::UnboundedSender<()>) {
+/// The signals are ours from here on, and not only when the task first runs: in between, one would
+/// end us and leave what we had started.
+pub fn listen(sender: mpsc::UnboundedSender<()>) {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     // Not to be had: then the signal ends us as it ends every program.
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
         return;
     };
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-            () = sender.closed() => return,
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+                () = sender.closed() => return,
+            }
+            let _ = sender.send(());
         }
-        let _ = sender.send(());
-    }
+    });
 }
 
 pub fn lock(path: &Path) -> std::io::Result<Option<File>> {

@@ -33,8 +33,10 @@ pub fn open_at_once(path: &Path, options: &mut OpenOptions) -> std::io::Result<F
 
 pub fn forget_typed_ahead() {}
 
-pub async fn listen(sender: mpsc::UnboundedSender<()>) {
-    while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+pub fn listen(sender: mpsc::UnboundedSender<()>) {
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
 }
 
 pub fn adopt_orphans() {}

@@ -22,6 +22,8 @@ pub struct Bench {
     pub target: PathBuf,
     /// Where cargo builds for the repository itself.
     shared: PathBuf,
+    /// Packages of the repository that it builds in a way of their own.
+    special: Vec<String>,
     /// Held, so that no other run breaks the same copy.
     _lock: std::fs::File,
 }
@@ -40,8 +42,10 @@ impl Bench {
             )?;
         copy::sync(&repo.root, &root).await?;
         let original = repo.root.clone();
+        let special = special(&std::fs::read_to_string(original.join("Cargo.toml"))?)
+            .context("reading the repository's Cargo.toml")?;
         let (repo, target) = (Repo::at(&root)?, place.join("build"));
-        Ok(Bench { original, repo, target, shared, _lock: lock })
+        Ok(Bench { original, repo, target, shared, special, _lock: lock })
     }
 
     /// Makes the copy the same as the repository again.
@@ -51,11 +55,18 @@ impl Bench {
 
     fn cargo(&self, words: &[&str]) -> Command {
         let mut command = cargo(&self.repo.root);
+        // To cargo a package of the copy is the same as the original, but for how it is built. Built
+        // alike they would share one place in the shared folder, and cargo would look at the copy's
+        // files to see whether the original has changed: an edit would go unnoticed.
+        for name in &self.special {
+            command.arg("--config").arg(format!("profile.dev.package.{name}.debug=1"));
+        }
         command.args(words).env("CARGO_TARGET_DIR", &self.target).env("CARGO_TERM_COLOR", "never");
         // The crates that everything stands on are built already; only what is made of the copy
         // must not lie where a person's own programs do. A cargo before 1.91 builds them again.
         command.env("CARGO_BUILD_BUILD_DIR", &self.shared);
-        // Nobody debugs a mutation, and linking is faster without.
+        // Nobody debugs a mutation, and linking is faster without. It also keeps the steps of the copy
+        // apart from the original ones.
         command.env("CARGO_PROFILE_DEV_DEBUG", "false");
         command
     }
@@ -99,6 +110,14 @@ impl Bench {
     }
 }
 
+/// The packages with a `[profile.dev.package.NAME]` of their own; `*` are those of others.
+fn special(manifest: &str) -> Result<Vec<String>> {
+    let manifest: toml::Table = manifest.parse()?;
+    let profile = manifest.get("profile").and_then(|all| all.get("dev")?.get("package"));
+    let names = profile.and_then(toml::Value::as_table).into_iter().flat_map(|table| table.keys());
+    Ok(names.filter(|name| *name != "*").cloned().collect())
+}
+
 /// A file of the copy that holds a mutation.
 pub struct Mutated {
     file: PathBuf,
@@ -117,4 +136,17 @@ impl Mutated {
 fn first_error(text: &str) -> String {
     let from_error = text.lines().skip_while(|line| !line.starts_with("error"));
     from_error.take_while(|line| !line.is_empty()).take(12).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_that_are_built_in_a_way_of_their_own_are_found() {
+        let manifest = "[profile.dev.package.\"*\"]\ndebug = false\n\
+                        [profile.dev.package.lesson]\ndebug = false\n[profile.dev]\nincremental = false\n";
+        assert_eq!(special(manifest).unwrap(), ["lesson"]);
+        assert_eq!(special("[workspace]\n").unwrap(), [""; 0]);
+    }
 }

@@ -1,0 +1,2 @@
+# Prints what the radio heard tonight, and empties its memory: sh radio.sh
+cat radio.txt && rm radio.txt
