@@ -13,7 +13,7 @@
 //! Before a request goes out, room is made for it: old results become shorter, and where that is
 //! not enough, the model itself sums up what was.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use lesson::screen;
@@ -45,6 +45,10 @@ const SIDE_BY_SIDE: usize = 10;
 /// Tells of each Ctrl+C.
 pub type Interrupts = watch::Receiver<()>;
 
+/// Where a Ctrl+C is told. On a terminal where a line is edited it is a key, and whoever reads that
+/// line tells of it.
+pub static CTRL_C: LazyLock<watch::Sender<()>> = LazyLock::new(watch::Sender::default);
+
 pub struct Agent {
     model: Model,
     pub session: Session,
@@ -56,6 +60,7 @@ pub struct Agent {
 
 impl Agent {
     pub fn new(model: Model, tools: Tools, prompt: Prompt, session: Session) -> Result<Self> {
+        tools.permissions.notes.iter().for_each(|note| screen::notes(note));
         let (tools, interrupts) = (Arc::new(tools), interrupts());
         let context = Context::load(&std::env::home_dir().unwrap_or_default())?;
         context.can_hold(&[prompt.first_message("")])?;
@@ -86,6 +91,7 @@ impl Agent {
     pub async fn run(&mut self, line: &str, user: &mut Input) -> Result<()> {
         self.context.can_take(line)?;
         let is_first = self.session.messages.is_empty();
+        _ = is_first.then(|| self.tools.permissions.forget());
         let message =
             if is_first { self.prompt.first_message(line) } else { Message::from_user(line) };
         self.session.push(message)?;
@@ -324,13 +330,12 @@ async fn outcome(tools: &Tools, name: &str, input: &Value) -> (String, bool) {
     }
 }
 
-/// Hears every Ctrl+C from now on, save on a terminal while a line is edited: then it is a key.
+/// Hears every Ctrl+C from now on, save on a terminal while a line is edited.
 fn interrupts() -> Interrupts {
-    let (sender, receiver) = watch::channel(());
     tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+        while tokio::signal::ctrl_c().await.map(|()| CTRL_C.send_replace(())).is_ok() {}
     });
-    receiver
+    CTRL_C.subscribe()
 }
 
 /// Waits for a Ctrl+C that the receiver has not taken note of yet.

@@ -160,6 +160,12 @@ fn as_it_was_read(known: Option<&Known>, content: &[u8], is_all: bool, name: &st
     Ok(())
 }
 
+/// What a file holds, to be compared with something; nothing where it is no text that we edit.
+pub fn text_of(path: &Path) -> String {
+    let content = must_be_a_file(path, "").ok().and_then(|()| whole(path).ok().flatten());
+    String::from_utf8(content.unwrap_or_default()).unwrap_or_default()
+}
+
 /// The standard hasher differs from one Rust to the next, but within one process it does not.
 pub fn hash_of(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -265,7 +271,7 @@ fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 /// The change as a small diff, one line around each place.
-fn what_changed(before: &str, after: &str, name: &str) -> String {
+pub fn what_changed(before: &str, after: &str, name: &str) -> String {
     let (before, after) = (with_line_feeds(before), with_line_feeds(after));
     let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(&before, &after);
     let text = diff.unified_diff().context_radius(1).to_string();

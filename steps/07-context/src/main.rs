@@ -25,7 +25,7 @@ use std::sync::mpsc as blocking;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use lesson::screen;
+use lesson::{process, screen};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use tokio::sync::mpsc;
@@ -177,6 +177,8 @@ fn read_pipe() -> Option<String> {
 }
 
 fn read_terminal(editor: &mut DefaultEditor, prompt: &str, history: &Path) -> Option<String> {
+    // What was typed before a question was seen does not answer it.
+    _ = prompt.is_empty().then(process::forget_typed_ahead);
     // The editor begins by clearing the row that it stands in, and that may be a question's last.
     print!("{}", if prompt.is_empty() { "\n" } else { "" });
     match editor.readline(&format!("\n{prompt}")) {
@@ -188,8 +190,11 @@ fn read_terminal(editor: &mut DefaultEditor, prompt: &str, history: &Path) -> Op
             let _ = editor.append_history(history);
             Some(line)
         }
-        // Ctrl+C throws the line away.
-        Err(ReadlineError::Interrupted) => Some(String::new()),
+        // Ctrl+C throws the line away, and at a question it ends the turn.
+        Err(ReadlineError::Interrupted) => {
+            agent::CTRL_C.send_replace(());
+            Some(String::new())
+        }
         Err(_) => None,
     }
 }

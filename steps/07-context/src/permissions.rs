@@ -3,18 +3,19 @@
 //! A call is taken apart into acts: each command of a shell line, each file it names or writes,
 //! each variable it sets. The rules of the settings files are asked about every act, deny before
 //! ask before allow, and the mode has the last word. One denied act denies the call, in every
-//! mode; every act must be allowed to allow it; what is not understood is asked.
+//! mode; every act must be allowed to allow it; what is not understood is asked, or refused where
+//! nobody is asked and something is denied.
 //!
 //! Deny and ask rules compare loosely (`rm -rf *` binds `/bin/rm -f -r x` and
 //! `rm --recursive --force x`), allow rules word by word. What runs another command (`sudo`,
-//! `sh -c`, `xargs`) is asked.
+//! `sh -c`, `xargs`) is asked, and so are files that the shell would look up (`cat .e?v`) where a
+//! rule is about files. The settings of a project may come from elsewhere: they may only tighten.
 //!
-//! This is a brake and no cage. A program that was allowed can do what it likes (`cargo test` runs
-//! the project's code), `grep -r` sees the files below a folder whatever they are called, and a
-//! file can become a link between the question and the write. Reading is free everywhere unless
-//! a rule denies it, and another spelling of a path (`.e?v`) is not always seen through. The
-//! settings of a project are believed like your own: look at them before you start an agent in a
-//! folder that came from elsewhere. For a cage, use the operating system's.
+//! This is a brake and no cage. A program that was allowed can do what it likes: `cargo test` runs
+//! the project's code, `sh x` what is in x. `grep -r` sees the files below a folder whatever they
+//! are called, and a path inside an option (`-d@.env`) is not looked at. A file can become a link
+//! between the question and the write. Reading is free everywhere unless a rule denies it. For a
+//! cage, use the operating system's.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -23,8 +24,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use regex::Regex;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::edit;
 use crate::words::{HOLE, read_script};
 
 /// What is to happen with a tool call, and why. The texts are for the screen and for the model.
@@ -35,15 +37,15 @@ pub enum Decision {
     Deny(String),
 }
 
-/// What happens to a call that no rule allows: ask, ask unless it writes files of the workspace,
-/// refuse, or let it run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+/// What happens to a call that no rule allows: refuse, ask, ask unless it writes files of the
+/// workspace, or let it run. A later one is looser.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
+    DontAsk,
     #[default]
     Default,
     AcceptEdits,
-    DontAsk,
     BypassPermissions,
 }
 
@@ -72,39 +74,61 @@ pub struct Permissions {
     workspace: PathBuf,
     home: PathBuf,
     rules: Vec<Rule>,
+    /// What the settings say and we do not do.
+    pub notes: Vec<String>,
     always: Mutex<Vec<String>>,
 }
 
 impl Permissions {
     /// Reads `.claude/settings.json` of the user and of the project; a missing file is no error.
     pub fn load(workspace: &Path, home: &Path) -> Result<Self> {
-        let (workspace, home) = (workspace.canonicalize()?, home.to_path_buf());
+        let (workspace, home) = (resolve(workspace).context("no folder")?, home.to_path_buf());
         let mut permissions = Self { workspace, home, ..Self::default() };
         for (text, danger) in DANGEROUS {
-            let rule = Rule::parse("danger", text, "this program")?;
-            permissions.rules.push(Rule { shown: danger.to_string(), ..rule });
+            permissions.rules.push(Rule::parse("danger", text, danger.to_string())?);
         }
-        for shown in ["~/.claude/settings.json", ".claude/settings.json"] {
-            let file = permissions.at(shown);
-            if file.exists() {
-                permissions.add(&file, shown).with_context(|| format!("{shown} is not valid"))?;
+        for file in ["~/.claude/settings.json", ".claude/settings.json"] {
+            if permissions.at(file).try_exists()? {
+                permissions.add(file).with_context(|| format!("{file} is not valid"))?;
             }
         }
         Ok(permissions)
     }
 
-    fn add(&mut self, file: &Path, shown: &str) -> Result<()> {
-        let settings: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
-        for (key, value) in settings["permissions"].as_object().into_iter().flatten() {
-            if key == "defaultMode" {
-                self.mode = Mode::deserialize(value)?;
-                continue;
-            }
-            for text in Vec::<String>::deserialize(value)? {
-                self.rules.push(Rule::parse(key, &text, shown)?);
-            }
+    fn add(&mut self, file: &str) -> Result<()> {
+        let settings = fs::read_to_string(self.at(file))?;
+        let settings: Map<String, Value> = serde_json::from_str(&settings)?;
+        let section = settings.get("permissions").map(Map::<String, Value>::deserialize);
+        for (key, value) in section.transpose().context("in `permissions`")?.unwrap_or_default() {
+            let wrong = || format!("in `permissions.{key}`");
+            let why = self.set(file, &key, &value).with_context(wrong)?;
+            let note = |why| format!("`permissions.{key}` {value} in {file} is left out: {why}");
+            self.notes.extend(why.map(note));
         }
         Ok(())
+    }
+
+    /// Takes over one setting, or says why it is left out. What is of a wrong kind is an error: it
+    /// may be there to forbid something.
+    fn set(&mut self, file: &str, key: &str, value: &Value) -> Result<Option<&'static str>> {
+        let is_own = file.starts_with('~');
+        match (key, Mode::deserialize(value)) {
+            ("defaultMode", Ok(mode)) if is_own || mode <= self.mode => self.mode = mode,
+            ("allow" | "defaultMode", _) if !is_own => return Ok(Some("a project may not loosen")),
+            ("allow" | "ask" | "deny", _) => {
+                for text in Vec::<String>::deserialize(value)? {
+                    let is_odd = !TOOLS.iter().any(|(name, _)| text.starts_with(name));
+                    match Rule::parse(key, &text, format!("the {key} rule `{text}` in {file}")) {
+                        // Without it more is asked, and nothing less.
+                        Err(why) if key == "allow" || is_odd => self.notes.push(why.to_string()),
+                        rule => self.rules.push(rule?),
+                    }
+                }
+            }
+            ("defaultMode", Err(error)) if !value.is_string() => return Err(error.into()),
+            _ => return Ok(Some("it is not known here")),
+        }
+        Ok(None)
     }
 
     /// May this call run?
@@ -119,41 +143,58 @@ impl Permissions {
             return Decision::Allow;
         }
         let asked = first("ask").map(|rule| rule.shown.clone());
-        let why = asked.or_else(|| acts.iter().find_map(|act| self.objection(tool, act)));
-        match why {
+        let gravest = || acts.iter().filter_map(|act| self.objection(tool, act)).min();
+        let is_asking = asked.is_some() || self.mode != Mode::BypassPermissions;
+        match asked.or_else(|| Some(gravest()?.1)) {
             None => Decision::Allow,
-            Some(why) if self.mode == Mode::DontAsk => Decision::Deny(format!("dontAsk: {why}")),
-            Some(why) => Decision::Ask(why),
+            Some(why) if is_asking && self.mode != Mode::DontAsk => Decision::Ask(why),
+            Some(why) => Decision::Deny(format!("this mode asks nobody, and {why}")),
         }
     }
 
-    /// The answer "always": this very call is not asked again in this session. Deny still binds.
+    /// The answer "always": this very call is not asked again in this conversation. Deny still
+    /// binds.
     pub fn allow_always(&self, tool: &str, input: &Value) {
         self.always.lock().unwrap_or_else(PoisonError::into_inner).push(call_name(tool, input));
     }
 
-    /// What the person is asked: the command, where it would run, and why this is asked.
+    pub fn forget(&self) {
+        self.always.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What the person is asked: the command, where it would run, what it would change, and why
+    /// this is asked.
     pub fn question(&self, tool: &str, input: &Value, why: &str) -> String {
         let (what, folder) = (call_name(tool, input), self.workspace.display());
-        format!("{what}\nin {folder}\n{why}\nRun it? (a: always, in this session)")
+        let text = |key: &str| input[key].as_str().unwrap_or_default();
+        let written = (tool == "write_file").then(|| edit::text_of(&self.at(text("path"))));
+        let before = written.unwrap_or_else(|| text("old_text").to_string());
+        let change = edit::what_changed(&before, &[text("new_text"), text("content")].concat(), "");
+        let diff = change.trim_start_matches("changed ");
+        format!("{what}\nin {folder}{diff}\n{why}\nRun it? (a: always, in this conversation)")
     }
 
-    /// Files that may not be read, for the tools that walk through folders.
-    pub fn hidden(&self) -> Vec<String> {
-        let reads = |rule: &&Rule| rule.list == "deny" && READERS.contains(&&*rule.tool);
-        self.rules.iter().filter(reads).filter_map(|rule| rule.pattern.clone()).collect()
+    /// For the tools that walk through folders, where nobody can be asked about each file.
+    pub fn is_hidden(&self, path: &Path) -> bool {
+        let file = Act::File(READERS, path.to_string_lossy().to_string());
+        ["deny", "ask"].iter().any(|list| self.covering(list, "", &file).next().is_some())
     }
 
-    /// Why this act may not simply be done. What is dangerous or outside the workspace must be
-    /// named by the pattern of an allow rule.
-    fn objection(&self, tool: &str, act: &Act) -> Option<String> {
+    /// Why this act may not simply be done; a smaller number is graver. What is dangerous or outside
+    /// the workspace must be named by the pattern of an allow rule.
+    fn objection(&self, tool: &str, act: &Act) -> Option<(u8, String)> {
         let allowing: Vec<&Rule> = self.covering("allow", tool, act).collect();
         let is_named = allowing.iter().any(|rule| rule.pattern.is_some());
-        // What cannot be read cannot be compared with what is denied.
-        let blind = matches!(act, Act::Unclear(_)) && self.rules.iter().any(|r| r.list == "deny");
+        let is_bypass = self.mode == Mode::BypassPermissions;
         let (shown, is_free) = match act {
-            _ if is_named || self.mode == Mode::BypassPermissions && !blind => return None,
-            Act::Unclear(what) => return Some(format!("not understood: {what}")),
+            Act::Unclear(what) => {
+                // What cannot be read cannot be compared with what is denied.
+                let is_about = |rule: &Rule| *what != FILES || EITHER.contains(&&*rule.tool);
+                let binds = |rule: &Rule| ["deny", "ask"].contains(&&*rule.list) && is_about(rule);
+                let is_grave = self.rules.iter().any(binds) || *what != FILES && !is_bypass;
+                return is_grave.then(|| (3, format!("not understood: {what}")));
+            }
+            _ if is_named || is_bypass => return None,
             Act::File(tools, _) if *tools != WRITERS => return None,
             Act::File(_, path) => (path.clone(), self.mode == Mode::AcceptEdits),
             Act::Run(words) => (words.join(" "), tool == "run_shell" && is_safe(words)),
@@ -161,18 +202,17 @@ impl Permissions {
         let shown = shown.replace("\0\0", "…").replace(HOLE, "…");
         let danger = self.covering("danger", tool, act).next();
         match act {
-            _ if danger.is_some() => danger.map(|rule| format!("`{shown}` {}", rule.shown)),
+            _ if danger.is_some() => danger.map(|rule| (1, format!("`{shown}` {}", rule.shown))),
             Act::File(_, path) if !self.is_inside(path) => {
-                Some(format!("`{shown}` lies outside the workspace"))
+                Some((2, format!("`{shown}` lies outside the workspace")))
             }
             _ if is_free || !allowing.is_empty() => None,
-            _ => Some(format!("no rule allows `{shown}`")),
+            _ => Some((4, format!("no rule allows `{shown}`"))),
         }
     }
 
     fn covering(&self, list: &str, tool: &str, act: &Act) -> impl Iterator<Item = &Rule> {
-        let covers = move |rule: &&Rule| rule.list == list && self.covers(rule, tool, act);
-        self.rules.iter().filter(covers)
+        self.rules.iter().filter(move |rule| rule.list == list && self.covers(rule, tool, act))
     }
 
     fn covers(&self, rule: &Rule, tool: &str, act: &Act) -> bool {
@@ -211,18 +251,15 @@ impl Permissions {
 }
 
 impl Rule {
-    fn parse(list: &str, text: &str, file: &str) -> Result<Self> {
-        let shown = format!("the {list} rule `{text}` in {file}");
-        let (tool, rest) = text.split_once('(').unwrap_or((text, "*)"));
+    fn parse(list: &str, text: &str, shown: String) -> Result<Self> {
+        let (name, rest) = text.split_once('(').unwrap_or((text, "*)"));
         let pattern = rest.strip_suffix(')').unwrap_or_default().trim();
-        let is_good = match tool {
-            _ if !LISTS.contains(&list) => false,
-            "run_shell" => !pattern.is_empty() && !pattern.contains(SPECIAL),
-            _ if EITHER.contains(&tool) => !pattern.is_empty(),
-            _ => rest == "*)" && tool.starts_with(|c: char| c.is_ascii_lowercase()),
-        };
-        ensure!(is_good, "{shown} cannot be understood\n{HOW_RULES_LOOK}");
-        let pattern = Some(pattern).filter(|p| *p != "*").map(String::from);
+        // Theirs begin a path at the project with one `/`, and at the root with two.
+        let tool = TOOLS.iter().find(|(known, _)| *known == name).map_or("", |(_, tool)| tool);
+        let pattern = pattern.strip_prefix('/').filter(|_| tool != name).unwrap_or(pattern);
+        let is_bad = pattern.is_empty() || tool == "run_shell" && pattern.contains(SPECIAL);
+        ensure!(!is_bad && !tool.is_empty(), "{shown} cannot be understood\n{HOW_RULES_LOOK}");
+        let pattern = Some(pattern.replace(":*", " *")).filter(|pattern| pattern != "*");
         Ok(Self { list: list.into(), tool: tool.into(), pattern, shown })
     }
 }
@@ -242,18 +279,22 @@ fn acts_of_line(line: &str) -> Vec<Act> {
     let script = read_script(line);
     let mut acts: Vec<Act> = script.unclear.map(Act::Unclear).into_iter().collect();
     for command in script.commands {
-        if command.writes.iter().any(|path| path.contains(HOLE)) {
-            acts.push(Act::Unclear("where it writes to"));
+        if command.reads.iter().chain(&command.writes).any(|path| path.contains(HOLE)) {
+            acts.push(Act::Unclear("which file it reads or writes"));
         }
         acts.extend(command.reads.into_iter().map(|path| Act::File(READERS, path)));
         let writes = command.writes.into_iter().filter(|path| !DEVICES.contains(&path.as_str()));
         acts.extend(writes.map(|path| Act::File(WRITERS, path)));
         let Some(name) = command.words.first() else { continue };
-        let is_pattern =
-            name.contains([HOLE, '*', '?', '[', '{']) && name != "[" || name.starts_with('-');
-        let is_seen = || READING_XARGS.iter().any(|pattern| exactly(pattern, &command.words));
-        if is_pattern || UNSEEN.iter().any(|p| loosely(p, &command.words)) && !is_seen() {
-            acts.push(Act::Unclear("which command runs in the end, and where"));
+        let is_pattern = name.contains(HOLE) || name.starts_with('-');
+        let is_in = |table: &[&str]| table.iter().any(|pattern| exactly(pattern, &command.words));
+        let is_unseen = UNSEEN.iter().any(|p| loosely(p, &command.words)) && !is_in(READING_XARGS);
+        if is_pattern || is_unseen || is_in(FED) {
+            acts.push(Act::Unclear("which command runs in the end"));
+        }
+        let is_open = command.words[1..].iter().any(|word| word.contains(HOLE));
+        if is_in(MOVES) || is_open && !is_in(WORDS_ONLY) {
+            acts.push(Act::Unclear(FILES));
         }
         // A rule about a file also covers a command that names the file.
         let tools = if is_safe(&command.words) { READERS } else { EITHER };
@@ -286,8 +327,7 @@ fn loosely(pattern: &str, words: &[String]) -> bool {
     let may_be = |wanted: &String, word: &String| word.contains(HOLE) || glob(wanted, word, ".*");
     // Long options may be shortened.
     let begins = |flag: &String, word: &String| word.len() > 2 && flag.starts_with(word.as_str());
-    let is_given =
-        |flag: &String| given.iter().any(|word| may_be(flag, word) || begins(flag, word));
+    let is_given = |flag: &String| given.iter().any(|w| may_be(flag, w) || begins(flag, w));
     !words[0].contains(HOLE)
         && operands.len() >= wanted.len()
         && wanted.iter().zip(&operands).all(|(wanted, word)| may_be(wanted, word))
@@ -332,7 +372,7 @@ fn resolve(path: &Path) -> Option<PathBuf> {
             Component::ParentDir => _ = resolved.pop(),
             part => resolved.push(part),
         }
-        if resolved.symlink_metadata().is_ok() {
+        if resolved.symlink_metadata().is_ok_and(|kind| kind.is_symlink()) {
             resolved = resolved.canonicalize().ok()?;
         }
     }
@@ -341,12 +381,11 @@ fn resolve(path: &Path) -> Option<PathBuf> {
 
 /// Does the text look like the pattern? `**` stands for anything, `*` for `star`.
 fn glob(pattern: &str, text: &str, star: &str) -> bool {
-    if !pattern.contains('*') {
-        return pattern == text;
-    }
+    let Some((begin, _)) = pattern.split_once('*') else { return pattern == text };
     let regex = regex::escape(pattern).replace(r"\*\*/", "(.*/)?").replace(r"\*\*", ".*");
     let regex = format!("(?s)^{}$", regex.replace(r"\*", star));
-    Regex::new(&regex).is_ok_and(|regex| regex.is_match(text))
+    // To compile takes far longer than to look first, and a line may hold thousands of words.
+    text.starts_with(begin) && Regex::new(&regex).is_ok_and(|regex| regex.is_match(text))
 }
 
 /// For deny rules every `rm` is `rm`, wherever it lies, and `RM` too, as on macOS and Windows.
@@ -371,10 +410,15 @@ const HOW_RULES_LOOK: &str = "\
     write a tool's name alone, one command in plain words as in `run_shell(cargo test *)`, or files \
     as in `edit_file(src/**)`";
 
-/// What a settings file may hold, and what this program brings along.
+/// Of no matter where no rule is about files.
+const FILES: &str = "which files it names";
+
+/// The tools that a rule may name, and names that Claude Code gives to tools like ours.
 #[rustfmt::skip]
-const LISTS: &[&str] = &[
-    "allow", "ask", "deny", "danger",
+const TOOLS: &[(&str, &str)] = &[
+    ("run_shell", "run_shell"), ("read_file", "read_file"), ("list_files", "list_files"), ("grep_search", "grep_search"),
+    ("edit_file", "edit_file"), ("write_file", "write_file"), ("Bash", "run_shell"), ("Read", "read_file"), ("Edit", "edit_file"), ("MultiEdit", "edit_file"),
+    ("Write", "write_file"), ("Glob", "list_files"), ("LS", "list_files"), ("Grep", "grep_search"),
 ];
 
 /// What would be more than plain words in a rule about commands.
@@ -397,15 +441,39 @@ const VALUED: &[&str] = &[
     "aws --profile", "aws --region", "aws --output", "systemctl -H", "systemctl -M",
 ];
 
+/// Commands behind which a path begins elsewhere, or that are told the paths only when they run.
+#[rustfmt::skip]
+const MOVES: &[&str] = &[
+    "cd *", "pushd *", "popd *", "xargs *",
+];
+
+/// Commands that open no file, whatever the shell puts there.
+#[rustfmt::skip]
+const WORDS_ONLY: &[&str] = &[
+    "for *", "echo *", "printf *", "test *", "[ *", "basename *", "dirname *", "seq *", "sleep *", "exit *", "kill *",
+    "date *", "ls *", "ps *", "cargo test *", "cargo build *", "git commit -m *", "git log *", "mkdir *",
+];
+
+/// What runs, without a script, what comes in from a pipe.
+#[rustfmt::skip]
+const FED: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash", "sh -*", "bash -*",
+    "dash -*", "zsh -*", "/bin/sh -*", "/bin/bash -*", "bash -o *", "sh -o *", "zsh -o *",
+    "python", "python3", "perl", "ruby", "node", "php", "lua", "/usr/bin/python3", "/usr/bin/perl",
+    "python -", "python3 -", "perl -", "ruby -", "node -", "python -u", "python3 -u", "python3 -i",
+    "psql", "mysql", "sqlite3 *",
+];
+
 /// Commands that run another which stands in their arguments, or change what the names behind them
 /// mean. Reading on would take their options one by one; a person is asked instead.
 #[rustfmt::skip]
 const UNSEEN: &[&str] = &[
-    "cd", "pushd", "popd", "chroot", "alias", "trap", "eval", "exec", "source", ".", "hash", "enable",
+    "chroot", "alias", "trap", "eval", "exec", "source", ".", "hash", "enable",
     "sh -c", "bash -c", "dash -c", "zsh -c", "ksh -c", "ash -c", "fish -c",
     "env", "command", "builtin", "time", "nice", "nohup", "ionice", "timeout", "stdbuf", "setsid", "unshare",
     "nsenter", "strace", "ltrace", "watch", "flock", "caffeinate", "busybox", "toybox", "parallel", "taskset",
-    "chrt", "unbuffer", "entr", "xargs", "sudo", "doas", "su", "pkexec", "runuser", "script", "expect",
+    "prlimit", "systemd-run", "git bisect run", "sh -s", "bash -s", "dash -s", "zsh -s", "sh /dev/stdin",
+    "bash /dev/stdin", "python /dev/stdin", "python3 /dev/stdin", "chrt", "unbuffer", "entr", "xargs", "sudo", "doas", "su", "pkexec", "runuser", "script", "expect",
     "find -exec", "find -execdir", "find -ok", "find -okdir", "fd -x", "fd -X", "fd --exec", "fd --exec-batch",
 ];
 

@@ -209,7 +209,7 @@ impl Tools {
         &self,
         input: &Value,
         started: Instant,
-    ) -> Result<impl Iterator<Item = PathBuf> + use<>> {
+    ) -> Result<impl Iterator<Item = PathBuf>> {
         let name = input["path"].as_str().unwrap_or(".");
         // Without `.`, which a glob such as `src/*.rs` would not match.
         let path: PathBuf = self.root.join(name).components().collect();
@@ -217,9 +217,6 @@ impl Tools {
         let mut globs = OverrideBuilder::new(&self.root);
         if let Some(glob) = input["glob"].as_str() {
             globs.add(glob).with_context(|| format!("`glob` cannot be understood: {glob}"))?;
-        }
-        for pattern in self.permissions.hidden() {
-            globs.add(&format!("!{pattern}"))?;
         }
         let globs = globs.build()?;
         let walk = WalkBuilder::new(path)
@@ -233,7 +230,8 @@ impl Tools {
         let files = in_time.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
         Ok(files
             .map(ignore::DirEntry::into_path)
-            .filter(move |path| !globs.matched(path, false).is_ignore()))
+            .filter(move |path| !globs.matched(path, false).is_ignore())
+            .filter(|path| !self.permissions.is_hidden(path)))
     }
 
     fn out_of_time(&self, started: Instant) -> Option<String> {

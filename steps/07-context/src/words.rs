@@ -5,8 +5,8 @@
 //! taken apart into words: quotes and escapes are resolved, comments dropped, operators part the
 //! commands, and what stands in `$(…)`, backticks and `(…)` is read by the same functions.
 //!
-//! What the shell would fill in later (`$name`, a substitution, a leading `*`) is unknown here and
-//! becomes a [`HOLE`] in the word. Left out on purpose: here-documents, arithmetic, `case`,
+//! What the shell would fill in later (`$name`, a substitution, a `*`) is unknown here and becomes
+//! a [`HOLE`] in the word. Left out on purpose: here-documents, arithmetic, `case`,
 //! functions, arrays, `${name…}` with more than a name, and the other extras of bash. The line is
 //! then `unclear`, and a person must be asked; the commands read up to there are still listed.
 
@@ -161,10 +161,7 @@ impl Lexer<'_> {
             _ if target.is_empty() => return Err("a redirection leads nowhere"),
             ">&" | "<&" if target == "-" || is_number(&target) => {}
             "<" => command.reads.push(target),
-            // A pattern may find a link that leads elsewhere.
-            ">" | ">>" | ">|" | ">&" | "<>" => {
-                command.writes.push(target.replace(['*', '?', '['], &HOLE.to_string()));
-            }
+            ">" | ">>" | ">|" | ">&" | "<>" => command.writes.push(target),
             _ => return Err("here-documents are not read here"),
         }
         Ok(())
@@ -187,8 +184,8 @@ impl Lexer<'_> {
                 ('`', _) => self.backticks(&mut word, quote.is_some())?,
                 ('\'' | '"', None) => quote = Some(c),
                 ('(', None) => return Err("functions and arrays are not read here"),
-                // A pattern may find a file that is named like an option: `*` finds `-delete`.
-                ('*' | '?' | '[' | '{', None) if word.is_empty() || word.starts_with('-') => {
+                // A pattern finds files, and one may be named like an option: `*` finds `-delete`.
+                ('*' | '?' | '[' | '{', None) => {
                     // But `[` and `{` are commands, and `{}` is a word of `find`.
                     let alone = self.chars.peek().is_none_or(|c| " \t\n}".contains(*c));
                     word.push(if alone && matches!(c, '[' | '{') { c } else { HOLE });

@@ -80,7 +80,7 @@ fn a_denial_names_the_rule_and_its_file() {
 fn deny_binds_in_every_mode() {
     for mode in ["default", "acceptEdits", "dontAsk", "bypassPermissions"] {
         let permissions = Place::new().with(json!({
-            "defaultMode": mode, "allow": ["run_shell", "edit_file"], "deny": ["run_shell(rm *)", "edit_file(secrets)", "web_fetch"]
+            "defaultMode": mode, "allow": ["run_shell", "edit_file"], "deny": ["run_shell(rm *)", "edit_file(secrets)"]
         }));
         for command in [
             "rm x",
@@ -93,12 +93,22 @@ fn deny_binds_in_every_mode() {
             assert!(is_deny(shell(&permissions, command)), "{mode}: {command}");
         }
         assert!(is_deny(write(&permissions, "src/../secrets/x")));
-        assert!(is_deny(permissions.judge("web_fetch", &json!({}))));
-        if mode != "dontAsk" {
-            for unseen in ["cat <<EOF", "sudo rm x", "find . -exec rm {} +", "sh -c 'rm x'", "$X x"]
-            {
-                assert!(is_ask(shell(&permissions, unseen)), "{mode}: {unseen}");
-            }
+        let unseen = [
+            "cat <<EOF",
+            "$X x",
+            "sudo rm x",
+            "find . -exec rm {} +",
+            "sh -c 'rm x'",
+            "prlimit rm x",
+            "echo rm x | sh",
+            "echo rm x | /bin/sh -x",
+            "ls | xargs make",
+            "echo x | python3",
+        ];
+        for command in unseen {
+            let decision = shell(&permissions, command);
+            let asks = matches!(mode, "default" | "acceptEdits");
+            assert!(if asks { is_ask(decision) } else { is_deny(decision) }, "{mode}: {command}");
         }
     }
 }
@@ -118,7 +128,7 @@ fn dont_ask_refuses_what_it_would_ask() {
     let permissions = Place::new().with(json!({ "defaultMode": "dontAsk", "allow": ["run_shell(cargo test *)"], "ask": ["grep_search"] }));
     assert_eq!(shell(&permissions, "cargo test"), Decision::Allow);
     let Decision::Deny(rule) = shell(&permissions, "cargo run") else { panic!() };
-    assert_eq!(rule, "dontAsk: no rule allows `cargo run`");
+    assert_eq!(rule, "this mode asks nobody, and no rule allows `cargo run`");
     assert!(is_deny(permissions.judge("grep_search", &json!({}))));
 }
 
@@ -184,43 +194,235 @@ fn always_holds_for_this_call_alone_and_never_against_a_denial() {
 }
 
 #[test]
-fn rules_of_user_and_project_hold_together_and_the_projects_mode_wins() {
-    let place = Place::new();
-    place.write(
-        "home",
-        r#"{"permissions": {"defaultMode": "acceptEdits", "deny": ["run_shell(rm *)"]}}"#,
-    );
-    place.write("work", r#"{"permissions": {"defaultMode": "dontAsk", "allow": ["run_shell(rm *)", "run_shell(make)"]}}"#);
-    let permissions = place.load().unwrap();
-    assert!(is_deny(shell(&permissions, "rm x")));
-    assert_eq!(shell(&permissions, "make"), Decision::Allow);
+fn in_bypass_what_cannot_be_seen_is_refused_and_says_why_where_anything_is_denied() {
+    let permissions = Place::new().with(json!({
+        "defaultMode": "bypassPermissions", "deny": ["run_shell(rm -rf *)", "read_file(.env)"]
+    }));
+    for (command, why) in [
+        ("echo rm -rf x | sh", "which command runs in the end"),
+        ("$TOOL -rf x", "which command runs in the end"),
+        ("sudo make", "which command runs in the end"),
+        ("cat <<EOF\nEOF", "here-documents"),
+        ("cat $PWD/x", "which files it names"),
+        ("cd src && make", "which files it names"),
+    ] {
+        let Decision::Deny(refusal) = shell(&permissions, command) else { panic!("{command}") };
+        let begin = "this mode asks nobody, and not understood: ";
+        assert!(refusal.starts_with(begin) && refusal.contains(why), "{command}: {refusal}");
+    }
+    for command in ["sh x.sh", "python3 x.py", "python3 --version", "echo $X", "X=1 make"] {
+        assert_eq!(shell(&permissions, command), Decision::Allow, "{command}");
+    }
 }
 
 #[test]
-fn a_bad_file_or_rule_is_an_error_that_names_both() {
+fn in_bypass_what_names_unknown_files_runs_where_only_commands_are_denied() {
+    let permissions = Place::new()
+        .with(json!({ "defaultMode": "bypassPermissions", "deny": ["run_shell(rm -rf *)"] }));
+    for command in ["cd src && cargo test", "cat src/*.rs", "wc -l \"$X\""] {
+        assert_eq!(shell(&permissions, command), Decision::Allow, "{command}");
+    }
+}
+
+#[test]
+fn files_that_only_the_shell_will_find_are_asked_where_a_rule_is_about_files() {
+    let rules = [json!({ "deny": ["read_file(.env)"] }), json!({ "ask": ["edit_file(secrets)"] })];
+    for rules in rules {
+        let permissions = Place::new().with(rules);
+        for command in [
+            "cat .e?v",
+            "cat .en[uv]",
+            "cat .*",
+            "cat < .e?v",
+            "cat \"$X\"",
+            "cat .{env,x}",
+            "cat src/*",
+            "cat $(ls)",
+            "ls | xargs cat",
+            "head -n 1 ./.e*",
+        ] {
+            assert!(is_ask(shell(&permissions, command)), "{command}");
+        }
+        for command in ["cat '.e?v'", "cat a\\*b", "echo $X *", "ls src/*"] {
+            assert_eq!(shell(&permissions, command), Decision::Allow, "{command}");
+        }
+    }
+}
+
+#[test]
+fn the_gravest_reason_is_the_one_that_is_shown() {
+    let permissions = Place::new().with(json!({
+        "deny": ["run_shell(curl *)"], "ask": ["run_shell(make *)"], "allow": ["run_shell(mkdir *)"]
+    }));
+    for (command, why) in [
+        ("touch x; rm -rf y", "`rm -rf y` deletes whole folders, with no way back"),
+        ("touch x; echo > ../y", "`../y` lies outside the workspace"),
+        ("touch x; make; rm -rf y", "the ask rule `run_shell(make *)` in ~/.claude/settings.json"),
+        ("touch x; cat <<EOF", "not understood: here-documents are not read here"),
+    ] {
+        assert_eq!(shell(&permissions, command), Decision::Ask(why.into()), "{command}");
+    }
+}
+
+#[test]
+fn a_question_shows_what_would_change() {
+    let place = Place::new();
+    std::fs::write(place.work().join("lamp.txt"), "oil\nwick\n").unwrap();
+    let permissions = place.load().unwrap();
+    let edit = json!({ "path": "lamp.txt", "old_text": "oil", "new_text": "gas" });
+    let question = permissions.question("edit_file", &edit, "why");
+    assert!(question.contains("-oil\n") && question.contains("+gas\n"), "{question}");
+    let write = json!({ "path": "lamp.txt", "content": "oil\nglass\n" });
+    let question = permissions.question("write_file", &write, "why");
+    assert!(question.contains(" oil\n-wick\n+glass\nwhy\n"), "{question}");
+    let command = json!({ "command": "make" });
+    assert!(permissions.question("run_shell", &command, "why").contains("work\nwhy\nRun it?"));
+}
+
+#[test]
+fn an_always_is_forgotten_with_its_conversation() {
+    let permissions = Place::new().load().unwrap();
+    permissions.allow_always("run_shell", &json!({ "command": "make" }));
+    assert_eq!(shell(&permissions, "make"), Decision::Allow);
+    permissions.forget();
+    assert!(is_ask(shell(&permissions, "make")));
+}
+
+#[test]
+fn a_project_may_forbid_and_may_not_allow() {
+    let place = Place::new();
+    place.write(
+        "work",
+        r#"{"permissions": {
+        "defaultMode": "bypassPermissions", "allow": ["run_shell"], "deny": ["run_shell(ls *)"]}}"#,
+    );
+    let permissions = place.load().unwrap();
+    assert!(is_deny(shell(&permissions, "ls")));
+    assert!(is_ask(shell(&permissions, "make")));
+    let notes = permissions.notes.join("\n");
+    for key in ["defaultMode", "allow"] {
+        assert!(notes.contains(&format!("`permissions.{key}` ")), "{notes}");
+    }
+    place.write("work", r#"{"permissions": {"defaultMode": "dontAsk"}}"#);
+    assert!(is_deny(shell(&place.load().unwrap(), "make")));
+}
+
+#[test]
+fn settings_as_claude_code_writes_them_are_translated_and_the_rest_is_named() {
+    let place = Place::new();
+    let permissions = place.with(json!({
+        "allow": ["Bash(npm run test:*)", "Bash(git commit -m \"x\":*)", "WebFetch(domain:example.org)", "Edit(/src/**)"],
+        "deny": ["Bash(curl:*)", "Read(/.env)", "Read(//etc/shadow)", "Read(~/.ssh/**)", "Read(./secrets/**)", "WebSearch"],
+        "defaultMode": "plan", "additionalDirectories": ["../docs"], "disableBypassPermissionsMode": "disable",
+    }));
+    assert_eq!(shell(&permissions, "npm run test -- x"), Decision::Allow);
+    assert_eq!(write(&permissions, "src/a"), Decision::Allow);
+    for command in ["curl x", "cat .env", "cat /etc/shadow", "cat ~/.ssh/key", "cat secrets/key"] {
+        assert!(is_deny(shell(&permissions, command)), "{command}");
+    }
+    let notes = permissions.notes.join("\n");
+    for left_out in [
+        "`permissions.additionalDirectories`",
+        "`permissions.disableBypassPermissionsMode`",
+        "`permissions.defaultMode` \"plan\"",
+        "the allow rule `Bash(git commit -m \"x\":*)`",
+        "the allow rule `WebFetch(domain:example.org)`",
+        "the deny rule `WebSearch`",
+    ] {
+        assert!(notes.contains(left_out), "{left_out} in {notes}");
+    }
+    assert_eq!(permissions.notes.len(), 6, "{notes}");
+}
+
+#[test]
+fn walking_tools_and_read_file_go_by_the_same_rules() {
+    let permissions = Place::new().with(json!({
+        "deny": ["read_file(secrets)", "grep_search(~/x)", "read_file(SRC/*.Key)"], "ask": ["list_files(src/a/**)"]
+    }));
+    for path in
+        ["secrets/a/b", "src/b.key", "src/a/c", "src/b", "secret", "src/c/b.key", "Secrets/x"]
+    {
+        let judged = permissions.judge("read_file", &json!({ "path": path })) != Decision::Allow;
+        let is_hidden = permissions.is_hidden(&permissions.workspace.join(path));
+        assert_eq!(judged, is_hidden, "{path}");
+    }
+}
+
+/// How long a long line takes: `cargo test -p step06 long -- --ignored --nocapture`.
+#[test]
+#[ignore = "it measures, and demands nothing"]
+fn a_long_line() {
+    let permissions = Place::new().with(json!({
+        "deny": ["run_shell(rm -rf *)", "read_file(.env)", "edit_file(secrets/**)"], "allow": ["run_shell(cargo *)"]
+    }));
+    for command in ["ls -la src", "cat x*y", "git log --oneline", "make all", "sudo nice make"] {
+        let line = [command; 3000].join("; ");
+        let started = std::time::Instant::now();
+        let decision = shell(&permissions, &line);
+        println!("3000 times `{command}`: {:?}, {decision:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn rules_of_user_and_project_hold_together() {
+    let place = Place::new();
+    place.write(
+        "home",
+        r#"{"permissions": {"deny": ["run_shell(rm *)"], "allow": ["run_shell(make)"]}}"#,
+    );
+    place.write(
+        "work",
+        r#"{"permissions": {"deny": ["run_shell(curl *)"], "ask": ["run_shell(make)"]}}"#,
+    );
+    let permissions = place.load().unwrap();
+    assert!(is_deny(shell(&permissions, "rm x")) && is_deny(shell(&permissions, "curl x")));
+    assert!(is_ask(shell(&permissions, "make")));
+}
+
+#[test]
+fn settings_of_a_wrong_kind_are_an_error_that_names_file_and_key() {
     let cases = [
         ("not json", "line 1"),
-        (r#"{"permissions": {"denny": ["run_shell"]}}"#, "denny"),
-        (r#"{"permissions": {"defaultMode": "bypas"}}"#, "bypas"),
-        (r#"{"permissions": {"deny": "run_shell"}}"#, "sequence"),
-        (r#"{"permissions": {"deny": ["Bash(rm *)"]}}"#, "the deny rule `Bash(rm *)`"),
-        (r#"{"permissions": {"deny": ["Bash"]}}"#, "the deny rule `Bash`"),
+        ("[]", "map"),
+        (r#"{"permissions": []}"#, "in `permissions`"),
+        (r#"{"permissions": {"defaultMode": 5}}"#, "in `permissions.defaultMode`"),
+        (r#"{"permissions": {"deny": {"run_shell": true}}}"#, "in `permissions.deny`"),
+        (r#"{"permissions": {"ask": [5]}}"#, "in `permissions.ask`"),
+        (r#"{"permissions": {"deny": "run_shell"}}"#, "in `permissions.deny`"),
+        (r#"{"permissions": {"deny": ["Bash(ls && rm *)"]}}"#, "the deny rule `Bash(ls && rm *)`"),
         (r#"{"permissions": {"ask": ["run_shell(rm *"]}}"#, "the ask rule `run_shell(rm *`"),
-        (r#"{"permissions": {"allow": ["run_shell()"]}}"#, "the allow rule `run_shell()`"),
-        (
-            r#"{"permissions": {"deny": ["run_shell(ls && rm *)"]}}"#,
-            "the deny rule `run_shell(ls && rm *)`",
-        ),
-        (r#"{"permissions": {"deny": ["run_shel(rm *)"]}}"#, "the deny rule `run_shel(rm *)`"),
-        (r#"{"permissions": {"deny": [""]}}"#, "the deny rule ``"),
         (r#"{"permissions": {"deny": ["edit_file( )"]}}"#, "the deny rule `edit_file( )`"),
     ];
     for (text, named) in cases {
         let place = Place::new();
-        place.write("work", text);
+        place.write("home", text);
         let error = format!("{:#}", place.load().err().expect(text));
-        let file = Path::new(".claude").join("settings.json");
-        assert!(error.contains(&file.display().to_string()) && error.contains(named), "{error}");
+        let begin = "~/.claude/settings.json is not valid: ";
+        assert!(error.starts_with(begin) && error.contains(named), "{error}");
+    }
+}
+
+#[test]
+fn a_settings_file_that_cannot_be_read_is_an_error() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.folder.path().join("home/.claude/settings.json")).unwrap();
+    assert!(place.load().is_err());
+}
+
+#[test]
+fn what_the_settings_say_and_nobody_does_is_noted() {
+    let permissions = Place::new().with(json!({
+        "denny": ["run_shell"], "defaultMode": "bypas", "deny": ["run_shel(rm *)"], "allow": ["run_shell()", "edit_file( )"]
+    }));
+    let notes = permissions.notes.join("\n");
+    for named in [
+        "`permissions.denny` [\"run_shell\"] in ~/.claude/settings.json is left out: it is not known",
+        "`permissions.defaultMode` \"bypas\" in ~/.claude/settings.json is left out",
+        "the deny rule `run_shel(rm *)` in ~/.claude/settings.json cannot be understood",
+        "the allow rule `run_shell()` in ~/.claude/settings.json cannot be understood",
+        "the allow rule `edit_file( )` in ~/.claude/settings.json cannot be understood",
+    ] {
+        assert!(notes.contains(named), "{named} in {notes}");
     }
 }
 
@@ -290,11 +492,11 @@ fn a_rule_may_begin_at_the_home_folder_or_at_the_root() {
 }
 
 #[test]
-fn a_redirection_by_a_pattern_is_asked_where_anything_is_denied() {
+fn a_redirection_by_a_pattern_is_refused_in_bypass_where_anything_is_denied() {
     let permissions = Place::new()
         .with(json!({ "defaultMode": "bypassPermissions", "deny": ["edit_file(secrets/**)"] }));
     for command in ["echo > secret*/key", "echo > $x", "echo > \"$x/key\"", "echo > $(ls)"] {
-        assert!(is_ask(shell(&permissions, command)), "{command}");
+        assert!(is_deny(shell(&permissions, command)), "{command}");
     }
 }
 

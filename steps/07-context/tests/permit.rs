@@ -5,7 +5,7 @@ use super::*;
 
 /// Tools in a folder with these rules, and a user who answers with these lines.
 struct Place {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     tools: Arc<Tools>,
     user: Input,
 }
@@ -17,11 +17,12 @@ fn place(rules: Value, answers: &[Option<&str>]) -> Place {
         std::fs::create_dir(path.join(new)).unwrap();
     }
     let settings = json!({ "permissions": rules }).to_string();
-    std::fs::write(path.join(".claude/settings.json"), settings).unwrap();
+    std::fs::create_dir_all(path.join("home/.claude")).unwrap();
+    std::fs::write(path.join("home/.claude/settings.json"), settings).unwrap();
     std::fs::write(path.join("secrets/key.txt"), "lamp = 4711\n").unwrap();
     std::fs::write(path.join("src/lamp.txt"), "lamp = oil\n").unwrap();
     let tools = Arc::new(Tools::load(path, &path.join("home")).unwrap());
-    Place { _folder: folder, tools, user: user(answers) }
+    Place { folder, tools, user: user(answers) }
 }
 
 /// A user whose lines are there already, so that nobody has to read them.
@@ -54,7 +55,7 @@ async fn yes_permits_once_and_always_permits_for_the_session() {
 async fn a_refusal_says_why_and_what_the_user_wrote() {
     let answers = [Some("n"), Some("use cargo instead"), Some("")];
     let mut place = place(json!({ "ask": ["run_shell(make *)"] }), &answers);
-    let rule = "the ask rule `run_shell(make *)` in .claude/settings.json";
+    let rule = "the ask rule `run_shell(make *)` in ~/.claude/settings.json";
     let refusal = permitted(&mut place, "make").await.unwrap_err();
     assert!(refusal.starts_with("the user said no") && refusal.contains(rule), "{refusal}");
     let refusal = permitted(&mut place, "make").await.unwrap_err();
@@ -89,7 +90,8 @@ async fn a_read_that_must_be_asked_does_not_begin_while_the_model_speaks() {
 
 #[tokio::test]
 async fn files_that_must_not_be_read_are_neither_listed_nor_searched() {
-    let place = place(json!({ "deny": ["read_file(secrets/**)"] }), &[]);
+    let place = place(json!({ "deny": ["read_file(secrets)"], "ask": ["read_file(home)"] }), &[]);
+    std::fs::write(place.folder.path().join("home/lamp.key"), "lamp").unwrap();
     for (tool, input) in [
         ("list_files", json!({})),
         ("grep_search", json!({ "pattern": "lamp" })),
