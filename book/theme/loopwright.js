@@ -50,6 +50,8 @@
 
     // Highlights the lines as one text, and gives each its part of the HTML.
     function highlight(lines, language) {
+        // Where all lines are added there is no old text.
+        if (lines.length === 0) return;
         const text = lines.map(line => line.text).join('\n');
         const open = [];
         hljs.highlight(language, text, true).value.split('\n').forEach(function (html, index) {

@@ -26,7 +26,7 @@ use crate::place::{self, Place};
 use crate::play::Cued;
 use crate::reply::{self, Cue};
 use crate::respond::{broken_off, inner_failed, json, whole};
-use crate::scene::Scene;
+use crate::scene::{Scene, StageAction};
 use crate::strict;
 use crate::usage::{Measured, Usage};
 use crate::values::Values;
@@ -311,8 +311,17 @@ impl Front {
         if reply.is_some_and(|reply| attempt <= reply.fault.status.len()) {
             return Usage::default();
         }
-        let minimum = self.scene.limits.cache_minimum;
-        self.keys().of(&asked.key).cache.usage(&asked.measured, minimum, Instant::now())
+        let (minimum, now) = (self.scene.limits.cache_minimum, Instant::now());
+        let mut keys = self.keys();
+        let cache = &mut keys.of(&asked.key).cache;
+        let usage = cache.usage(&asked.measured, minimum, now);
+        // Where the scene moves the program's clock on, what is kept grows old as well.
+        for action in reply.filter(|_| attempt == 1).map_or(&[][..], |reply| &reply.stage) {
+            if let StageAction::Clock(by) = action {
+                cache.grow_old(*by, now);
+            }
+        }
+        usage
     }
 
     /// Tells the stage that the request has come; the reply waits for its word.

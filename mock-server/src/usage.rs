@@ -169,6 +169,12 @@ impl Measured {
 }
 
 impl Cache {
+    /// Time passes for what is kept, as much as is said.
+    pub fn grow_old(&mut self, by: Duration, now: Instant) {
+        self.kept.retain(|_, (until, _)| until.duration_since(now) > by);
+        self.kept.values_mut().for_each(|(until, _)| *until -= by);
+    }
+
     /// What this request reads from the cache and writes into it; `minimum` in tokens.
     pub fn usage(&mut self, measured: &Measured, minimum: u64, now: Instant) -> Usage {
         let prefixes = &measured.prefixes;

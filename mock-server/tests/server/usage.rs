@@ -84,6 +84,20 @@ async fn one_byte_changed_in_the_prefix_reads_nothing() {
 }
 
 #[tokio::test]
+async fn a_prefix_is_forgotten_when_the_scene_moves_the_clock_past_its_five_minutes() {
+    for (seconds, third) in [(200, [3, 0, 1000]), (301, [3, 1000, 0])] {
+        let say = format!("say = \"two\"\nstage.clock = {seconds}");
+        let model = start(&LONG.replace("say = \"two\"", &say)).await;
+        let mut talk = Talk::new(&model);
+        talk.tools.clear();
+        talk.system = system(true);
+        talk.user("go").ask().await;
+        talk.user("on").ask().await;
+        assert_eq!(counted(&talk.user("on").ask().await.1), third, "{seconds} s");
+    }
+}
+
+#[tokio::test]
 async fn another_key_has_its_own_cache() {
     let (_model, mut talk) = long_talk().await;
     talk.ask().await;

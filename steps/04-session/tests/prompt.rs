@@ -3,6 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::Usage;
+use crate::tools::Tools;
 
 /// A repository with a folder two deep, and a home beside it.
 struct Place {
@@ -354,11 +355,10 @@ async fn the_system_prompt_begins_with_the_core_and_is_the_same_at_every_call() 
     assert_eq!(early.system()[1].get("cache_control"), None);
 }
 
-/// The tokens that a cache reads and writes in each of two calls of one conversation, where `system`
-/// makes the system prompt of a call.
-async fn cached(system: impl Fn(usize) -> Value) -> [(u64, u64); 2] {
+/// The tokens that a cache reads and writes in each of two calls.
+async fn cached(requests: [Value; 2]) -> [(u64, u64); 2] {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let scene = "title = \"t\"\nproves = \"requests\"\n[model]\ncache_minimum = 100\n\
+    let scene = "title = \"t\"\nproves = \"requests\"\n\
         [[main]]\nuser = \"One?\"\n[[main]]\nsay = \"One.\"\n\
         [[main]]\nuser = \"Two?\"\n[[main]]\nsay = \"Two.\"\n[verify]\nrequests = 2\n";
     let scene = Scene::parse(scene, Path::new("scene.toml")).unwrap();
@@ -366,12 +366,7 @@ async fn cached(system: impl Fn(usize) -> Value) -> [(u64, u64); 2] {
     let options = Options { port: 0, values, pace: None, events: None, rooms: Vec::new() };
     let model = ScriptedModel::start(scene, options).await.unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let said = message(Role::Assistant, vec![text("One.")]);
-    let history = [Message::from_user("One?"), said, Message::from_user("Two?")];
-    for (call, length) in [1, 3].into_iter().enumerate() {
-        let messages = with_marks(&history[..length]).unwrap();
-        let request =
-            json!({ "model": "m", "max_tokens": 9, "system": system(call), "messages": messages });
+    for request in requests {
         let post = http.post(format!("{}/v1/messages", model.url())).header("x-api-key", "k");
         post.header("anthropic-version", "2023-06-01").json(&request).send().await.unwrap();
     }
@@ -383,23 +378,52 @@ async fn cached(system: impl Fn(usize) -> Value) -> [(u64, u64); 2] {
     })
 }
 
+/// A request as the agent sends it.
+fn request(system: &Value, history: &[Message]) -> Value {
+    let tools = Tools::new(PathBuf::new());
+    let messages = with_marks(history).unwrap();
+    json!({
+        "model": "m", "max_tokens": 9, "tools": tools.offered(), "system": system,
+        "messages": messages,
+    })
+}
+
 #[tokio::test]
 async fn with_the_core_first_the_second_call_reads_the_prefix_and_with_the_date_first_nothing() {
     let place = Place::with(&[]);
     let prompt = Prompt::gather(&place.path("outer"), None, UNIX_EPOCH).await;
-    let [first, second] = cached(|_| prompt.system()).await;
+    let said = message(Role::Assistant, vec![text("One.")]);
+    let history = [Message::from_user("One?"), said, Message::from_user("Two?")];
+    let system = prompt.system();
+    let [first, second] =
+        cached([request(&system, &history[..1]), request(&system, &history)]).await;
     let date_first = |call: usize| {
         let mut system = prompt.system();
         system[0]["text"] = json!(format!("It is {call} o'clock.\n{CORE}"));
         system
     };
-    let [first_dated, second_dated] = cached(date_first).await;
+    let dated = [request(&date_first(0), &history[..1]), request(&date_first(1), &history)];
+    let [first_dated, second_dated] = cached(dated).await;
     println!("core first: read and written {first:?}, {second:?}");
     println!("date first: read and written {first_dated:?}, {second_dated:?}");
     assert_eq!((first.0, first_dated.0), (0, 0));
-    assert!(second.0 >= first.1 && second.0 > 500, "{second:?}");
+    assert!(second.0 >= first.1 && second.0 > 1_000, "{second:?}");
     assert_eq!(second_dated.0, 0);
     assert!(second_dated.1 > first.1, "all of it is written anew: {second_dated:?}");
+}
+
+/// The tools and the core together are as long as the API wants a prefix to be.
+#[tokio::test]
+async fn another_session_in_another_folder_reads_the_tools_and_the_core() {
+    let place = Place::with(&[]);
+    let here = Prompt::gather(&place.path("outer"), None, UNIX_EPOCH).await;
+    let there = Prompt::gather(&place.path("home"), None, UNIX_EPOCH).await;
+    let [one, two] = ["One?", "Two?"].map(|line| [Message::from_user(line)]);
+    let [first, second] =
+        cached([request(&here.system(), &one), request(&there.system(), &two)]).await;
+    println!("the other session: read and written {second:?}");
+    assert_eq!(first.0, 0);
+    assert!(second.0 >= 1_024 && second.0 < first.1, "{first:?}, {second:?}");
 }
 
 #[test]

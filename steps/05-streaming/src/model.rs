@@ -137,7 +137,7 @@ impl Model {
         }
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("application/json")) {
-            for event in whole(response).await? {
+            for event in whole_message(response).await? {
                 reply.take(&event)?.into_iter().for_each(&mut *hand_out);
             }
             return Ok(());
@@ -156,7 +156,7 @@ impl Model {
 }
 
 /// A message that comes whole, from a server that knows no streams, as the events it would have been.
-async fn whole(response: Response) -> Result<Vec<Event>, Failure> {
+async fn whole_message(response: Response) -> Result<Vec<Event>, Failure> {
     let body = response.text().await.map_err(broken)?;
     let events = as_events(&serde_json::from_str(&body).unwrap_or_default());
     let says = || format!("the model sent neither a stream nor a message: {}", gist(&body));

@@ -138,7 +138,9 @@ fn wire(canvas: &mut Canvas, turn: &Turn, y: f64) -> f64 {
     let failed = turn.replies.iter().find(|(status, ..)| *status != 200);
     if let Some((status, begin, _)) = failed {
         let says = format!("{status}, then once more");
-        canvas.text(turn.x(*begin) + 6.0, top + 42.0, &says, TEXT.small().tone(Tone::Bad));
+        // It comes late in the turn: to its right there is no room.
+        let x = turn.x(*begin) - 6.0;
+        canvas.text(x, top + 42.0, &says, TEXT.small().right().tone(Tone::Bad));
     }
     top + 62.0
 }

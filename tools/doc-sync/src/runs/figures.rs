@@ -158,7 +158,7 @@ fn layers(exchange: &Value) -> Vec<Value> {
 
 /// The tokens that a window can hold, where the screen says it: `… of 13,334 tokens`.
 fn usable(screen: &str) -> Value {
-    let line = screen.lines().find(|line| line.contains("% of the window"));
+    let line = screen.lines().find(|line| line.contains("% full"));
     let words = line.and_then(|line| line.split(" of ").last());
     let digits: String = words.unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
     digits.parse::<u64>().map_or(Value::Null, |tokens| json!(tokens))
@@ -198,7 +198,7 @@ mod tests {
               "request": { "messages": [first, { "role": "assistant", "content": reply }, { "role": "user", "content": result }] },
               "reply": { "content": [], "usage": usage } },
         ]);
-        let screen = "? rm x\n  Run it? [y/n/a] y\n  · compaction: 13,014 of 13,334 tokens, a summary is due\n  ▕█▏ 11 % of the window · 1,597 of 13,334 tokens\n";
+        let screen = "? rm x\n  Run it? [y/n/a] y\n  · compaction: 13,014 of 13,334 tokens, a summary is due\n  ▕█▏ 11 % full · 1,597 of 13,334 tokens\n";
         let figures: Value = serde_json::from_str(
             &of(&trace.to_string(), screen, Some("{\"kind\":\"usage\"}\n{\"a")).unwrap(),
         )

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 /// A change here changes what stored runs look like: `FORM` must then be another.
-const CHANGING: [(&str, &str); 9] = [
+const CHANGING: [(&str, &str); 10] = [
     // The folder of a run, also as a part of other names.
     (r"(?:/private)?/tmp/lantern-[A-Za-z0-9]{6}", "/tmp/lantern-xxxxxx"),
     (r"\blantern-[A-Za-z0-9]{6}\b([-/\\])", "lantern-xxxxxx$1"),
@@ -20,6 +20,8 @@ const CHANGING: [(&str, &str); 9] = [
     // Since Rust 1.91 a panic names the thread's number.
     (r"thread '([^']+)' \(\d+\)", "thread '$1'"),
     (r"\brustc \d+\.\d+\.\d+(?:-\w+)?(?: \([^)]*\))?", "rustc 1.88.0"),
+    // The first wait of a retry: half a second, less what the dice take off.
+    (r"\bagain in 0\.[45] s\b", "again in 0.5 s"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:8080"),
     (r"\b(pid|process) \d+\b", "$1 12345"),
 ];
@@ -72,6 +74,10 @@ mod tests {
             ("rustc 1.92.0 (abcdef 2026-01-01)", "rustc 1.88.0"),
             ("http://127.0.0.1:40123/v1", "http://127.0.0.1:8080/v1"),
             ("process 77 was ended", "process 12345 was ended"),
+            (
+                "no connection to the model; again in 0.4 s",
+                "no connection to the model; again in 0.5 s",
+            ),
         ];
         for (before, after) in cases {
             assert_eq!(everywhere(before, "/tmp"), format!("{after}\n"));

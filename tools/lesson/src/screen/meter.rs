@@ -41,11 +41,11 @@ const BAR: usize = 24;
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl Paint {
-    /// `▕████████░░░░░░░░▏ 52 % of the window · 8,320 of 16,000 tokens`
+    /// `▕████████░░░░░░░░▏ 52 % full · 8,320 of 16,000 tokens`
     pub fn bar(&self, tokens: u64, usable: u64, due: u64) -> String {
         let usable = usable.max(1);
         let percent = u128::from(tokens) * 100 / u128::from(usable);
-        let text = format!(" {} % of the window", percent.min(999));
+        let text = format!(" {} % full", percent.min(999));
         let mut numbers = format!(" · {} of {} tokens", count(tokens), count(usable));
         let (width, used) = (self.width.max(40), 4 + text.chars().count());
         if used + numbers.chars().count() > width {
@@ -132,9 +132,9 @@ mod tests {
     fn the_bar_shows_the_fill() {
         assert_eq!(
             PLAIN.bar(8_320, 16_000, 85),
-            "  ▕████████████░░░░░░░░░░░░▏ 52 % of the window · 8,320 of 16,000 tokens\n"
+            "  ▕████████████░░░░░░░░░░░░▏ 52 % full · 8,320 of 16,000 tokens\n"
         );
-        assert!(PLAIN.bar(20_000, 16_000, 85).contains("█▏ 125 % of the window"));
+        assert!(PLAIN.bar(20_000, 16_000, 85).contains("█▏ 125 % full"));
         let colour = Paint { colour: true, width: 80 };
         let inks = [10, 60, 90].map(|part| colour.bar(part, 100, 85).contains("\x1b[31m█"));
         assert_eq!(inks, [false, false, true]);

@@ -34,6 +34,10 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long an answer may take from the wire to the screen before the next line is typed.
 const SHOWN: Duration = Duration::from_millis(500);
 
+/// Nobody types before a program that still writes has come to rest: what it writes after an answer
+/// (tokens, a bar) would otherwise stand above the next line in one run and below it in another.
+const READ: Duration = Duration::from_millis(50);
+
 /// A pipe that has been quiet for so long is empty: what was written is there at once.
 const QUIET: Duration = Duration::from_millis(2);
 
@@ -214,7 +218,7 @@ impl<'a> Run<'a> {
     async fn on_event(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Came { number, part, stage, go, .. } => {
-                self.drain().await;
+                self.drain(QUIET).await;
                 if part == "main" {
                     let count = self.counted.len() + 1;
                     self.counted.insert(number, count);
@@ -350,6 +354,7 @@ impl<'a> Run<'a> {
                 _ => return,
             }
         }
+        self.drain(READ).await;
     }
 
     /// Takes what the program writes when something was done to it. It need not write anything.
@@ -365,12 +370,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes what the program has written until now.
-    async fn drain(&mut self) {
-        let until = Instant::now() + 20 * QUIET;
+    /// Takes what the program writes until it has been quiet for so long.
+    async fn drain(&mut self, quiet: Duration) {
+        let until = Instant::now() + 20 * quiet;
         while Instant::now() < until {
             let Some(program) = &mut self.program else { return };
-            match tokio::time::timeout(QUIET, program.pieces.recv()).await {
+            match tokio::time::timeout(quiet, program.pieces.recv()).await {
                 Ok(Some(piece)) => self.on_piece(piece).await,
                 _ => return,
             }
