@@ -707,3 +707,30 @@ const PUSHES: &[&str] = &[
 fn a_denied_subcommand_is_denied_behind_whatever_options() {
     demand_all("pushes denied", PUSHES, |decision| matches!(decision, Decision::Deny(_)));
 }
+
+/// The rules of the keeper in the chapter.
+const KEEPER: &str =
+    r#"{"permissions": {"ask": ["run_shell(rm *)"], "deny": ["run_shell(rm -rf *)"]}}"#;
+
+/// The seven lines with which the chapter begins.
+const SEVEN: &[(&str, &str)] = &[
+    ("git status; rm -r -f archive", "Deny"),
+    ("/bin/rm --recursive --force archive", "Deny"),
+    ("r''m -rf archive", "Deny"),
+    ("echo \"$(rm -rf archive)\"", "Deny"),
+    ("$(cat plan.txt) archive", "Ask"),
+    ("grep -n \"rm -rf\" README.md", "Allow"),
+    ("git add .", "Ask"),
+];
+
+#[test]
+fn the_seven_lines_are_judged_as_the_chapter_says() {
+    let (work, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(home.path().join(".claude")).unwrap();
+    std::fs::write(home.path().join(".claude/settings.json"), KEEPER).unwrap();
+    let permissions = Permissions::load(work.path(), home.path()).unwrap();
+    for (line, answer) in SEVEN {
+        let decision = permissions.judge("run_shell", &json!({ "command": line }));
+        assert!(format!("{decision:?}").starts_with(answer), "{line}: {decision:?}");
+    }
+}
