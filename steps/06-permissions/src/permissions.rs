@@ -2,9 +2,9 @@
 //!
 //! A call is taken apart into acts: each command of a shell line, each file it names or writes,
 //! each variable it sets. The rules of the settings files are asked about every act, deny before
-//! ask before allow, and the mode has the last word. One denied act denies the call, in every
-//! mode; every act must be allowed to allow it; what is not understood is asked, or refused where
-//! nobody is asked and something is denied.
+//! ask before allow before the mode. One denied act denies the call, in every mode; every act must
+//! be allowed to allow it. What is not understood is asked; where the mode asks nobody, it is
+//! refused as soon as a rule could be about it.
 //!
 //! Deny and ask rules compare loosely (`rm -rf *` binds `/bin/rm -f -r x` and
 //! `rm --recursive --force x`), allow rules word by word. What runs another command (`sudo`,

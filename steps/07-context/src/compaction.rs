@@ -2,15 +2,15 @@
 //!
 //! It comes when the lighter means of `context.rs` no longer do, at 85 % of what is usable, and in
 //! the middle of a turn as well. What stays as it is: the user's first message, word for word, and
-//! all from the last call on, with its result. Where the model has answered since, and half a window
-//! stands there, only what it has not seen stays. What lies between becomes the summary, which joins
-//! the first message as a block of its own. The cut is never before a result, so no call is parted
+//! all from the last call on, with its result. Where the model has answered since, and half of what is
+//! usable stands there, only what it has not seen stays. What lies between becomes the summary, which
+//! joins the first message as a block of its own. The cut is never before a result, so no call is parted
 //! from its own.
 //!
 //! `plan` makes the request, the loop sends it, `compact` puts the answer in place. An answer that
 //! is no summary changes nothing. It is asked for again when the history has grown by a twentieth
-//! of the window, and not with each call: each costs a whole window's tokens. Where the window runs
-//! over meanwhile, `leave_out` lets go of what lies between without a summary, and says so.
+//! of what is usable, and not with each call: each costs a whole window's tokens. Where the window
+//! runs over meanwhile, `leave_out` lets go of what lies between without a summary, and says so.
 //!
 //! Left out on purpose: what goes is not kept here. It stands in the session's file.
 

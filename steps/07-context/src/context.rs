@@ -10,8 +10,8 @@
 //! - compaction, a summary that the model writes, stands in `compaction.rs`;
 //! - squeeze, the last resort: where all this is not enough, the longest results go to disk, too.
 //!
-//! Up to there no result is touched that the model has not seen yet (all that follows its last
-//! message), nor one of the newest three. No message is added or taken away here, so each call
+//! Between disk and squeeze no result is touched that the model has not seen yet (all that follows
+//! its last message), nor one of the newest three. No message is added or taken away here, so each call
 //! keeps its result. What the user writes is never shortened, and so has a limit of its own.
 //!
 //! Each can be switched off, to see what happens without it: `LOOPWRIGHT_OFF="snip, idle"`, or
