@@ -152,8 +152,8 @@ impl Permissions {
         }
     }
 
-    /// The answer "always": this very call is not asked again in this conversation. Deny still
-    /// binds.
+    /// The answer "always": this command line, or this tool on this file, is not asked again in this
+    /// conversation. Deny still binds.
     pub fn allow_always(&self, tool: &str, input: &Value) {
         self.always.lock().unwrap_or_else(PoisonError::into_inner).push(call_name(tool, input));
     }
