@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::message::{Block, Message, Role};
-use crate::sse::{Event, EventReader};
+use crate::sse::{Event, EventReader, LIMIT};
 use crate::streaming::{Assembly, Failure, LONGEST_WAIT, Piece};
 use crate::streaming::{as_events, passes, retry_after, wait_before_retry};
 use crate::tools::Tool;
@@ -136,7 +136,7 @@ impl Model {
             return Err(refusal(response).await);
         }
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-        if kind.is_some_and(|kind| kind.starts_with("application/json")) {
+        if kind.is_some_and(|kind| !kind.to_lowercase().starts_with("text/event-stream")) {
             for event in whole_message(response).await? {
                 reply.take(&event)?.into_iter().for_each(&mut *hand_out);
             }
@@ -156,8 +156,15 @@ impl Model {
 }
 
 /// A message that comes whole, from a server that knows no streams, as the events it would have been.
-async fn whole_message(response: Response) -> Result<Vec<Event>, Failure> {
-    let body = response.text().await.map_err(broken)?;
+async fn whole_message(mut response: Response) -> Result<Vec<Event>, Failure> {
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.map_err(broken)? {
+        body.extend_from_slice(&bytes);
+        if body.len() > LIMIT {
+            return Err(Failure::new(false, "the model's message is longer than 8 MiB: given up"));
+        }
+    }
+    let body = String::from_utf8_lossy(&body);
     let events = as_events(&serde_json::from_str(&body).unwrap_or_default());
     let says = || format!("the model sent neither a stream nor a message: {}", gist(&body));
     events.ok_or_else(|| Failure::new(false, says()))

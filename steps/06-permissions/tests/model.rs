@@ -159,6 +159,41 @@ async fn what_is_neither_stream_nor_message_is_quoted_and_not_tried_again() {
 }
 
 #[tokio::test]
+async fn a_message_is_known_by_its_content_type_in_any_case() {
+    let json = "Content-Type: Application/JSON\r\n";
+    let body = json!({ "content": [{ "type": "text", "text": "Hello." }] }).to_string();
+    let (message, _) = asked(&model_that_gets(&[&answer("200 OK", json, &body)])).await;
+    assert_eq!(message.unwrap(), said("Hello."));
+    let stream = "Content-Type: Text/Event-Stream; charset=utf-8\r\n";
+    let body = format!("{HELLO}{END}");
+    let (message, _) = asked(&model_that_gets(&[&answer("200 OK", stream, &body)])).await;
+    assert_eq!(message.unwrap(), said("Hello."));
+}
+
+#[tokio::test]
+async fn a_page_in_place_of_a_reply_is_quoted_and_not_tried_again() {
+    for (kind, page) in [("text/html", "<h1>Log in</h1>"), ("text/plain", "It works!\n")] {
+        let page_of = answer("200 OK", &format!("content-type: {kind}\r\n"), page);
+        let error = error_of(model_that_gets(&[&page_of, &hello()])).await;
+        assert_eq!(error, format!("the model sent neither a stream nor a message: {page}"));
+    }
+}
+
+#[tokio::test]
+async fn a_whole_message_is_held_up_to_the_limit_of_a_stream() {
+    let of = |length: usize| {
+        let frame = json!({ "content": [{ "type": "text", "text": "" }] }).to_string();
+        let text = "x".repeat(length - frame.len());
+        answer("200 OK", JSON, &frame.replace("\"\"", &format!("\"{text}\"")))
+    };
+    assert!(asked(&model_that_gets(&[&of(LIMIT)])).await.0.is_ok());
+    // Most of this body never comes: who wants to have it all gets a broken connection.
+    let long = of(LIMIT + 1).replace("content-length: 8", "content-length: 88");
+    let error = error_of(model_that_gets(&[&long, &hello()])).await;
+    assert_eq!(error, "the model's message is longer than 8 MiB: given up");
+}
+
+#[tokio::test]
 async fn a_stream_without_an_event_is_an_error() {
     let error = error_of(model_that_gets(&[answer("200 OK", "", "{}").as_str(); 4])).await;
     assert_eq!(error, "the model broke off");

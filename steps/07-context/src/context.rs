@@ -22,7 +22,7 @@
 //! only what is new since then is estimated, by its length. And nobody empties the folder of saved
 //! results: a session that is resumed may still name them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -378,15 +378,18 @@ fn last_reply(history: &[Message]) -> usize {
 /// would bring it back, and its text.
 fn old_results(history: &mut [Message]) -> Vec<(usize, bool, &mut String)> {
     let seen = last_reply(history);
-    let (mut reads, mut found) = (HashSet::new(), Vec::new());
+    let (mut calls, mut found) = (HashMap::new(), Vec::new());
     for (at, message) in history.iter_mut().enumerate() {
         for block in &mut message.content {
             match block {
-                Block::ToolUse { id, name, .. } if CAN_BE_HAD_AGAIN.contains(&&**name) => {
-                    reads.insert(id.clone());
+                // Ids may repeat: a call's results stand in the message after it and nowhere else.
+                Block::ToolUse { id, name, .. } => {
+                    let again = calls.entry((at + 1, id.clone())).or_insert(true);
+                    *again &= CAN_BE_HAD_AGAIN.contains(&&**name);
                 }
                 Block::ToolResult { tool_use_id, content, .. } => {
-                    found.push((at, reads.contains(tool_use_id), content));
+                    let again = calls.get(&(at, tool_use_id.clone())) == Some(&true);
+                    found.push((at, again, content));
                 }
                 _ => {}
             }

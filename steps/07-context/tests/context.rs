@@ -297,6 +297,31 @@ fn an_old_result_that_can_be_had_again_becomes_a_placeholder() {
 }
 
 #[test]
+fn a_result_is_judged_by_the_call_right_before_it_though_ids_repeat() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut context = context(folder.path());
+    let mut history = history(&[]);
+    for tool in ["read_file", "run_shell", "read_file", "x", "x", "x"] {
+        history.extend(pair("call_0", tool, &lines(300)));
+    }
+    let twice = |at: usize| {
+        let [one, two] =
+            [pair("call_0", "run_shell", &lines(300)), pair("call_0", "read_file", "")];
+        [one[at].clone(), two[at].clone()].into_iter().flat_map(|message| message.content).collect()
+    };
+    history.insert(1, Message { role: Role::Assistant, content: twice(0) });
+    history.insert(2, Message { role: Role::User, content: twice(1) });
+    let before = history.clone();
+    believe(&mut context, &history, 19_000, false, START);
+    context.off = "budgets".to_string();
+    context.tidy(&mut history, START);
+    assert!(result(&history[4]).contains("snipped"));
+    assert_eq!(history[6], before[6], "a command stands between two reads of the same id");
+    assert!(result(&history[8]).contains("snipped"));
+    assert_eq!(history[2], before[2], "one message has the id twice");
+}
+
+#[test]
 fn what_the_model_has_not_seen_is_not_snipped() {
     let folder = tempfile::tempdir().unwrap();
     let mut context = context(folder.path());
