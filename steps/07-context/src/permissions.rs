@@ -13,9 +13,10 @@
 //!
 //! This is a brake and no cage. A program that was allowed can do what it likes: `cargo test` runs
 //! the project's code, `sh x` what is in x. `grep -r` sees the files below a folder whatever they
-//! are called, and a path inside an option (`-d@.env`) is not looked at. A file can become a link
-//! between the question and the write. Reading is free everywhere unless a rule denies it. For a
-//! cage, use the operating system's.
+//! are called, `git show HEAD:.env` what a denied file held, and a path inside an option (`-d@.env`)
+//! is not looked at. A shell under a name that no table has (`/usr/bin/dash`) may be fed by a pipe. A
+//! file can become a link between the question and the write. Reading is free everywhere unless a
+//! rule denies it. For a cage, use the operating system's.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -117,7 +118,8 @@ impl Permissions {
             ("allow" | "defaultMode", _) if !is_own => return Ok(Some("a project may not loosen")),
             ("allow" | "ask" | "deny", _) => {
                 for text in Vec::<String>::deserialize(value)? {
-                    let is_odd = !TOOLS.iter().any(|(name, _)| text.starts_with(name));
+                    let name = text.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+                    let is_odd = !TOOLS.iter().any(|(known, _)| Some(*known) == name);
                     match Rule::parse(key, &text, format!("the {key} rule `{text}` in {file}")) {
                         // Without it more is asked, and nothing less.
                         Err(why) if key == "allow" || is_odd => self.notes.push(why.to_string()),
@@ -133,7 +135,10 @@ impl Permissions {
 
     /// May this call run?
     pub fn judge(&self, tool: &str, input: &Value) -> Decision {
-        let acts = acts_of(tool, input);
+        let mut acts = acts_of(tool, input);
+        // Nobody can tell what a link to nowhere leads to once the call has run.
+        let lost = |a: &Act| matches!(a, Act::File(_, path) if resolve(&self.at(path)).is_none());
+        acts.extend(acts.iter().any(lost).then_some(Act::Unclear(FILES)));
         let first = |list| acts.iter().find_map(|act| self.covering(list, tool, act).next());
         if let Some(rule) = first("deny") {
             return Decision::Deny(rule.shown.clone());
@@ -221,9 +226,7 @@ impl Permissions {
         match act {
             Act::Run(words) if allows => rule.tool == tool && exactly(pattern, words),
             Act::Run(words) => rule.tool == tool && loosely(pattern, words),
-            Act::File(tools, path) => {
-                tools.contains(&&*rule.tool) && self.path_fits(pattern, path, allows)
-            }
+            Act::File(by, at) => by.contains(&&*rule.tool) && self.path_fits(pattern, at, allows),
             Act::Unclear(_) => false,
         }
     }
@@ -257,7 +260,8 @@ impl Rule {
         // Theirs begin a path at the project with one `/`, and at the root with two.
         let tool = TOOLS.iter().find(|(known, _)| *known == name).map_or("", |(_, tool)| tool);
         let pattern = pattern.strip_prefix('/').filter(|_| tool != name).unwrap_or(pattern);
-        let is_bad = pattern.is_empty() || tool == "run_shell" && pattern.contains(SPECIAL);
+        let special = if tool == "run_shell" { SPECIAL } else { GLOBS };
+        let is_bad = pattern.is_empty() || pattern.contains(special);
         ensure!(!is_bad && !tool.is_empty(), "{shown} cannot be understood\n{HOW_RULES_LOOK}");
         let pattern = Some(pattern.replace(":*", " *")).filter(|pattern| pattern != "*");
         Ok(Self { list: list.into(), tool: tool.into(), pattern, shown })
@@ -279,23 +283,19 @@ fn acts_of_line(line: &str) -> Vec<Act> {
     let script = read_script(line);
     let mut acts: Vec<Act> = script.unclear.map(Act::Unclear).into_iter().collect();
     for command in script.commands {
-        if command.reads.iter().chain(&command.writes).any(|path| path.contains(HOLE)) {
-            acts.push(Act::Unclear("which file it reads or writes"));
-        }
+        let is_lost = command.reads.iter().chain(&command.writes).any(|path| path.contains(HOLE));
+        acts.extend(is_lost.then_some(Act::Unclear("which file it reads or writes")));
         acts.extend(command.reads.into_iter().map(|path| Act::File(READERS, path)));
         let writes = command.writes.into_iter().filter(|path| !DEVICES.contains(&path.as_str()));
         acts.extend(writes.map(|path| Act::File(WRITERS, path)));
         let Some(name) = command.words.first() else { continue };
-        let is_pattern = name.contains(HOLE) || name.starts_with('-');
         let is_in = |table: &[&str]| table.iter().any(|pattern| exactly(pattern, &command.words));
         let is_unseen = UNSEEN.iter().any(|p| loosely(p, &command.words)) && !is_in(READING_XARGS);
-        if is_pattern || is_unseen || is_in(FED) {
-            acts.push(Act::Unclear("which command runs in the end"));
-        }
+        let is_veiled = name.contains(HOLE) || name.starts_with('-') || is_unseen || is_in(FED);
+        acts.extend(is_veiled.then_some(Act::Unclear("which command runs in the end")));
         let is_open = command.words[1..].iter().any(|word| word.contains(HOLE));
-        if is_in(MOVES) || is_open && !is_in(WORDS_ONLY) {
-            acts.push(Act::Unclear(FILES));
-        }
+        let is_elsewhere = is_in(MOVES) || is_open && !is_in(WORDS_ONLY);
+        acts.extend(is_elsewhere.then_some(Act::Unclear(FILES)));
         // A rule about a file also covers a command that names the file.
         let tools = if is_safe(&command.words) { READERS } else { EITHER };
         acts.push(Act::Run(command.words.clone()));
@@ -408,7 +408,7 @@ const EITHER: &[&str] = &["read_file", "list_files", "grep_search", "edit_file",
 
 const HOW_RULES_LOOK: &str = "\
     write a tool's name alone, one command in plain words as in `run_shell(cargo test *)`, or files \
-    as in `edit_file(src/**)`";
+    as in `edit_file(src/**)`, where `*` and `**` are the only signs";
 
 /// Of no matter where no rule is about files.
 const FILES: &str = "which files it names";
@@ -422,7 +422,10 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 
 /// What would be more than plain words in a rule about commands.
-const SPECIAL: [char; 12] = ['|', '&', ';', '<', '>', '\'', '"', '\\', '`', '$', '(', ')'];
+const SPECIAL: &[char] = &['|', '&', ';', '<', '>', '\'', '"', '\\', '`', '$', '(', ')'];
+
+/// What would bind nothing in a rule about files, though it does elsewhere.
+const GLOBS: &[char] = &['?', '[', '{'];
 
 /// Files that may be written at any time.
 const DEVICES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];

@@ -5,8 +5,8 @@
 //! taken apart into words: quotes and escapes are resolved, comments dropped, operators part the
 //! commands, and what stands in `$(…)`, backticks and `(…)` is read by the same functions.
 //!
-//! What the shell would fill in later (`$name`, a substitution, a `*`) is unknown here and becomes
-//! a [`HOLE`] in the word. Left out on purpose: here-documents, arithmetic, `case`,
+//! What the shell would fill in later (`$name`, a substitution, a `*`, `~name`) is unknown here and
+//! becomes a [`HOLE`] in the word. Left out on purpose: here-documents, arithmetic, `case`,
 //! functions, arrays, `${name…}` with more than a name, and the other extras of bash. The line is
 //! then `unclear`, and a person must be asked; the commands read up to there are still listed.
 
@@ -171,24 +171,26 @@ impl Lexer<'_> {
     fn word(&mut self) -> Read<(String, bool)> {
         let (mut word, mut quote, mut quoted) = (String::new(), None, false);
         let within = |quote: Option<char>, c: &char| quote.is_some() || !" \t\n;&|<>)".contains(*c);
+        let escaped = |c: &char| "$`\"\\".contains(*c);
         while let Some(c) = self.chars.next_if(|c| within(quote, c)) {
             match (c, quote) {
                 (_, Some(open)) if c == open => quote = None,
                 (_, Some('\'')) => word.push(c),
                 ('\\', _) if self.chars.next_if_eq(&'\n').is_some() => continue,
-                ('\\', Some(_)) => {
-                    word.push(self.chars.next_if(|c| "$`\"\\".contains(*c)).unwrap_or('\\'));
-                }
+                ('\\', Some(_)) => word.push(self.chars.next_if(escaped).unwrap_or('\\')),
                 ('\\', None) => word.extend(self.chars.next()),
                 ('$', _) => self.dollar(&mut word, quote.is_some())?,
                 ('`', _) => self.backticks(&mut word, quote.is_some())?,
                 ('\'' | '"', None) => quote = Some(c),
                 ('(', None) => return Err("functions and arrays are not read here"),
+                ('~', None) if !word.is_empty() => word.push(c),
                 // A pattern finds files, and one may be named like an option: `*` finds `-delete`.
-                ('*' | '?' | '[' | '{', None) => {
-                    // But `[` and `{` are commands, and `{}` is a word of `find`.
-                    let alone = self.chars.peek().is_none_or(|c| " \t\n}".contains(*c));
-                    word.push(if alone && matches!(c, '[' | '{') { c } else { HOLE });
+                // Where `~name` lies, nobody here can tell.
+                ('*' | '?' | '[' | '{' | '~', None) => {
+                    // But `[` and `{` are commands, `{}` is a word of `find`, and `~/` is known.
+                    let plain = if c == '~' { "/ \t\n;&|<>)" } else { " \t\n}" };
+                    let alone = self.chars.peek().is_none_or(|c| plain.contains(*c));
+                    word.push(if alone && matches!(c, '[' | '{' | '~') { c } else { HOLE });
                 }
                 _ => word.push(c),
             }

@@ -501,6 +501,75 @@ fn a_redirection_by_a_pattern_is_refused_in_bypass_where_anything_is_denied() {
 }
 
 #[test]
+fn a_path_rule_with_a_sign_that_binds_nothing_is_an_error_or_an_allow_rule_left_out() {
+    for (list, rule) in [
+        ("deny", "read_file(.en?)"),
+        ("deny", "Read(/secrets/[ab].key)"),
+        ("ask", "edit_file({src,tests}/**)"),
+    ] {
+        let place = Place::new();
+        place.write("home", &json!({ "permissions": { list: [rule] } }).to_string());
+        let error = format!("{:#}", place.load().err().expect(rule));
+        let named = format!("the {list} rule `{rule}` in ~/.claude/settings.json");
+        assert!(error.contains(&named) && error.contains("`*` and `**`"), "{error}");
+        let permissions = Place::new().with(json!({ "allow": [rule, "edit_file(src/**)"] }));
+        assert_eq!(permissions.notes.len(), 1, "{rule}");
+        assert!(permissions.notes[0].contains(&format!("the allow rule `{rule}`")));
+        assert_eq!(write(&permissions, "src/a"), Decision::Allow);
+    }
+}
+
+#[test]
+fn a_rule_of_a_tool_whose_name_only_begins_like_ours_is_noted() {
+    let rules = ["BashOutput", "LSP", "ReadMcpResourceTool", "BashOutput(x)", "Bash_x(y)"];
+    let permissions = Place::new().with(json!({ "deny": rules, "ask": ["EditNotebook(**)"] }));
+    assert_eq!(permissions.notes.len(), 6, "{:?}", permissions.notes);
+}
+
+#[test]
+fn a_path_in_the_home_folder_of_another_is_one_that_nobody_can_tell() {
+    let place = Place::new();
+    let commands =
+        ["head -1 ~root/.profile", "cat < ~root/.profile", "rm ~root/x", "cat ~+/x", "cat ~-/x"];
+    let permissions = place.with(json!({ "deny": ["read_file(/root/**)"] }));
+    for command in commands {
+        assert!(is_ask(shell(&permissions, command)), "{command}");
+    }
+    for command in ["cat '~root/x'", "cat x~", "cat ~/x", "cat a ~", "git diff HEAD~1"] {
+        assert_eq!(shell(&permissions, command), Decision::Allow, "{command}");
+    }
+    let permissions =
+        place.with(json!({ "defaultMode": "bypassPermissions", "deny": ["read_file(/root/**)"] }));
+    for command in commands {
+        assert!(is_deny(shell(&permissions, command)), "{command}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_unclear_where_a_rule_is_about_files() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    symlink("secrets/none", place.work().join("dangling")).unwrap();
+    symlink("loop", place.work().join("loop")).unwrap();
+    let section = |mode: &str, deny: &str| json!({ "defaultMode": mode, "deny": [deny] });
+    let permissions = place.with(section("bypassPermissions", "edit_file(secrets/**)"));
+    for path in ["dangling", "src/../dangling", "loop", "loop/a"] {
+        assert!(is_deny(write(&permissions, path)), "{path}");
+        assert!(is_deny(shell(&permissions, &format!("cp x {path}"))), "{path}");
+        assert!(is_deny(shell(&permissions, &format!("echo > {path}"))), "{path}");
+    }
+    assert_eq!(write(&permissions, "src/a"), Decision::Allow);
+    let permissions = place.with(section("bypassPermissions", "run_shell(rm *)"));
+    assert_eq!(shell(&permissions, "cp x dangling"), Decision::Allow);
+    let permissions = place.with(section("default", "read_file(secrets/**)"));
+    assert!(is_ask(shell(&permissions, "cat dangling")));
+    assert!(is_ask(permissions.judge("read_file", &json!({ "path": "dangling" }))));
+    let permissions = place.with(section("default", "run_shell(rm *)"));
+    assert_eq!(shell(&permissions, "cat dangling"), Decision::Allow);
+}
+
+#[test]
 fn odd_input_is_asked_and_does_not_end_the_program() {
     let permissions = Place::new().with(json!({ "deny": ["run_shell(*a*b*c*d *)"] }));
     let long = "a".repeat(20_000);
