@@ -5,7 +5,7 @@
 //! as it is: what fails anyway would notice everything.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -109,10 +109,11 @@ impl Trials {
         if let Some(why) = tests.why_failed {
             bail!("{head}: its tests: {why}\n{}", tests.output);
         }
+        // Asked for apart: while tests run, what they write may stand in the middle of a line.
+        let listed = list_tests(step, &programs).await?;
         for name in names {
-            // What a test writes itself, and does not end, stands before it on the line.
-            let passed = |line: &str| line.contains("test ") && line.ends_with("... ok");
-            if !tests.output.lines().any(|line| passed(line) && line.contains(name.as_str())) {
+            let is_it = |line: &str| line.ends_with(": test") && line.contains(name.as_str());
+            if !listed.lines().any(is_it) {
                 bail!("{}: there is no test {name}, which must notice a mutation", step.folder);
             }
         }
@@ -179,14 +180,28 @@ struct Tests {
     output: String,
 }
 
+/// The names of all tests, each on a line that ends with `: test`.
+async fn list_tests(step: &Step, programs: &[PathBuf]) -> Result<String> {
+    let mut listed = String::new();
+    for program in programs {
+        let run = finish(test_program(step, program, "--list"), TEST_LIMIT).await?;
+        listed += &run.context("a test program does not list its tests")?.stdout;
+    }
+    Ok(listed)
+}
+
+fn test_program(step: &Step, program: &Path, word: &str) -> Command {
+    let mut command = Command::new(program);
+    command.arg(word).current_dir(&step.dir).env("CARGO_MANIFEST_DIR", &step.dir);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
 /// Runs the tests that have `name` in theirs; all, where it is empty.
 async fn run_tests(step: &Step, programs: &[PathBuf], name: &str) -> Result<Tests> {
     let mut tests = Tests::default();
     for program in programs {
-        let mut command = Command::new(program);
-        command.arg(name).current_dir(&step.dir).env("CARGO_MANIFEST_DIR", &step.dir);
-        command.stdin(Stdio::null()).kill_on_drop(true);
-        match finish(command, TEST_LIMIT).await? {
+        match finish(test_program(step, program, name), TEST_LIMIT).await? {
             None => {
                 tests.count += 1;
                 let limit = TEST_LIMIT.as_secs();
