@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Cold build of a step in CPU seconds, beside the floor of what it cannot do without; five of each,
-# in turn, and the ratio of the medians. Then the time from a change in a step to its first line.
+# Cold build of a step in CPU seconds, beside the floor of what it cannot do without, with cargo's
+# own profile and with ours; five of each, in turn, and the ratios of the medians. Then the time from a change in a step to its first line.
 #
 #   benches/build.sh [STEP] [RUNS]        e.g. benches/build.sh 00 5
 set -euo pipefail
@@ -14,6 +14,8 @@ TIMEFORMAT='%R %U %S'
 # The floor uses the same versions.
 cp -r "$root/benches/floor" "$work/floor"
 cp "$root/Cargo.lock" "$work/floor/Cargo.lock"
+# Our profile, without the packages that the floor does not have.
+sed -n '/^\[profile/,$p' "$root/Cargo.toml" | sed '/package\.[a-z]/,/^$/d' >"$work/profile.toml"
 (cd "$work/floor" && cargo fetch -q)
 (cd "$root" && cargo fetch -q --locked)
 
@@ -31,8 +33,7 @@ for run in $(seq "$runs"); do
     timed "$work/floor.t" cargo build --offline --manifest-path "$work/floor/Cargo.toml" --target-dir "$work/b"
     rm -rf "$work/b"
     timed "$work/tuned.t" cargo build --offline --manifest-path "$work/floor/Cargo.toml" --target-dir "$work/b" \
-        --config 'profile.dev.package."*".debug=false' --config 'profile.dev.package."*".codegen-units=8' \
-        --config profile.dev.incremental=false
+        --config "$work/profile.toml"
 done
 awk '{ print $2 + $3 }' "$work/step" >"$work/step.cpu"
 awk '{ print $2 + $3 }' "$work/floor.t" >"$work/floor.cpu"

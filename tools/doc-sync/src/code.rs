@@ -109,7 +109,8 @@ impl<'a> Visit<'a> for Finder {
     }
 }
 
-fn is_test(attributes: &[Attribute]) -> bool {
+/// `#[test]`, `#[tokio::test]` or `#[cfg(test)]`.
+pub fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let path = attribute.path();
         path.segments.last().is_some_and(|part| part.ident == "test")

@@ -159,6 +159,17 @@ fn an_item_says_whether_the_step_before_has_it() {
 }
 
 #[test]
+fn an_item_that_takes_over_lines_of_another_is_new() {
+    let shelf = Shelf::new();
+    let lamp = shelf.read("steps/01-log/src/lamp.rs");
+    shelf.write("steps/01-log/src/lamp.rs", &lamp.replace("fn light", "fn shine"));
+    assert!(
+        code(&shelf, "item lamp.rs Lamp::shine")
+            .starts_with("*`src/lamp.rs`, in `impl Lamp`, after `new`* · new\n")
+    );
+}
+
+#[test]
 fn a_diff_of_an_item_says_where_it_goes_and_how_much_it_is() {
     assert_eq!(
         block(&Shelf::new(), "diff lamp.rs Lamp::light \"before it is lit\""),

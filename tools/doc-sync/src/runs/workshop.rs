@@ -1,6 +1,7 @@
 //! Where runs are made: the steps' programs, built once, and a copy of the repository that may be
 //! broken.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -28,6 +29,8 @@ pub struct Workshop {
     target: PathBuf,
     /// Made when the first change is to be tried.
     bench: Option<Bench>,
+    /// What was traced already, by step.
+    traces: HashMap<usize, String>,
 }
 
 /// What a run wrote, the same everywhere, and how it ended.
@@ -54,7 +57,7 @@ impl Workshop {
         if !runtime.block_on(built(command))? {
             bail!("the steps do not build: see above");
         }
-        Ok(Workshop { runtime, repo, target, bench: None })
+        Ok(Workshop { runtime, repo, target, bench: None, traces: HashMap::new() })
     }
 
     /// Runs a step as it is. Before the switches may stand variables of the environment.
@@ -112,12 +115,10 @@ impl Workshop {
 
     /// A run of a step's own scene, as figures for its picture.
     pub fn figures(&self, step: usize) -> Result<String> {
-        let program = self.repo.step(&step.to_string())?.program(&self.target);
         let folder = tempfile::tempdir().context("making a temporary folder")?;
         let trace = folder.path().join("trace.json");
-        let mut command = Command::new(program);
-        command.args(["--seed", SEED, "--pace", "0", "--keep", "--trace"]).arg(&trace);
-        let temporary = set_environment(&mut command, &self.repo.root);
+        let (mut command, temporary) = self.traced(step, &trace)?;
+        command.arg("--keep");
         let run = self.runtime.block_on(finish(command, LIMIT))?;
         let run = run.context("the run does not end")?;
         let session = kept(&run.stdout).and_then(|folder| session_in(Path::new(folder)));
@@ -133,28 +134,38 @@ impl Workshop {
     pub fn times(&self, step: usize) -> Result<String> {
         let folder = tempfile::tempdir().context("making a temporary folder")?;
         let trace = folder.path().join("trace.json");
-        let mut command = self.traced(step, &trace)?;
+        let (mut command, _) = self.traced(step, &trace)?;
         let screen = times::watched(command.as_std_mut())?;
         let trace = std::fs::read_to_string(&trace).context("the trace cannot be read")?;
         times::of(&trace, &screen)
     }
 
-    /// The trace of a step's own scene.
-    pub fn trace(&self, step: usize) -> Result<String> {
+    /// The trace of a step's own scene. It is played once, however many blocks show parts of it.
+    pub fn trace(&mut self, step: usize) -> Result<String> {
+        if let Some(known) = self.traces.get(&step) {
+            return Ok(known.clone());
+        }
         let folder = tempfile::tempdir().context("making a temporary folder")?;
         let trace = folder.path().join("trace.json");
-        let run = self.runtime.block_on(finish(self.traced(step, &trace)?, LIMIT))?;
-        run.context("the run does not end")?;
-        std::fs::read_to_string(&trace).context("the trace cannot be read")
+        let (command, _) = self.traced(step, &trace)?;
+        let run = self.runtime.block_on(finish(command, LIMIT))?;
+        let run = run.context("the run does not end")?;
+        if !run.ok {
+            bail!("the run fails, and nothing is shown of that:\n{}{}", run.stdout, run.stderr);
+        }
+        let trace = std::fs::read_to_string(&trace).context("the trace cannot be read")?;
+        self.traces.insert(step, trace.clone());
+        Ok(trace)
     }
 
-    /// The command that plays a step's own scene, with its trace in this file.
-    fn traced(&self, step: usize, trace: &Path) -> Result<Command> {
+    /// The command that plays a step's own scene, with its trace in this file; and the folder that
+    /// temporary folders are made in.
+    fn traced(&self, step: usize, trace: &Path) -> Result<(Command, String)> {
         let program = self.repo.step(&step.to_string())?.program(&self.target);
         let mut command = Command::new(program);
         command.args(["--seed", SEED, "--pace", "0", "--trace"]).arg(trace);
-        set_environment(&mut command, &self.repo.root);
-        Ok(command)
+        let temporary = set_environment(&mut command, &self.repo.root);
+        Ok((command, temporary))
     }
 
     /// Plays in the root of the repository, or of the copy, with the words behind `--`, and sees to

@@ -6,6 +6,8 @@ use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::{Attribute, ImplItem, TraitItem};
 
+use crate::code::is_test;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// The `//!` lines.
@@ -225,13 +227,4 @@ fn last_name(kind: &syn::Type) -> String {
         _ => None,
     }
     .unwrap_or_default()
-}
-
-fn is_test(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let path = attribute.path();
-        path.segments.last().is_some_and(|part| part.ident == "test")
-            || path.is_ident("cfg")
-                && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
-    })
 }
