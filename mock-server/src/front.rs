@@ -305,16 +305,17 @@ impl Front {
         }
     }
 
-    /// Usage of this attempt. One that is answered with an error reads and writes no cache.
+    /// Usage of this attempt. One that is answered with an error reads and writes no cache. The time
+    /// that the scene lets pass with its line passes for the cache afterwards.
     fn usage(&self, asked: &Asked, place: Place, attempt: usize) -> Usage {
         let reply = reply_at(&self.scene.parts[place.part], place.line);
-        if reply.is_some_and(|reply| attempt <= reply.fault.status.len()) {
-            return Usage::default();
-        }
         let (minimum, now) = (self.scene.limits.cache_minimum, Instant::now());
         let mut keys = self.keys();
         let cache = &mut keys.of(&asked.key).cache;
-        let usage = cache.usage(&asked.measured, minimum, now);
+        let usage = match reply {
+            Some(reply) if attempt <= reply.fault.status.len() => Usage::default(),
+            _ => cache.usage(&asked.measured, minimum, now),
+        };
         // Where the scene moves the program's clock on, what is kept grows old as well.
         for action in reply.filter(|_| attempt == 1).map_or(&[][..], |reply| &reply.stage) {
             if let StageAction::Clock(by) = action {

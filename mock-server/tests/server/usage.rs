@@ -98,6 +98,18 @@ async fn a_prefix_is_forgotten_when_the_scene_moves_the_clock_past_its_five_minu
 }
 
 #[tokio::test]
+async fn the_clock_moves_for_the_cache_though_its_line_is_first_answered_with_an_error() {
+    let say = "say = \"two\"\nstage.clock = 301\nfault.status = [529]";
+    let model = start(&LONG.replace("say = \"two\"", say)).await;
+    let mut talk = Talk::new(&model);
+    talk.tools.clear();
+    talk.system = system(true);
+    talk.user("go").ask().await;
+    assert_eq!(talk.user("on").ask().await.0, 529);
+    assert_eq!(counted(&talk.ask().await.1), [2, 1000, 0]);
+}
+
+#[tokio::test]
 async fn another_key_has_its_own_cache() {
     let (_model, mut talk) = long_talk().await;
     talk.ask().await;
