@@ -3,8 +3,11 @@
 //!     mock-server SCENE.toml --port 8080        serve a scene
 //!     mock-server check SCENE.toml…             read scenes and say what is wrong with them
 
+use std::future::{Future, poll_fn};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::ExitCode;
+use std::task::Poll;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -79,12 +82,20 @@ async fn serve(matches: &ArgMatches) -> Result<()> {
     let title = scene.title.clone();
     let options = Options { port, values, pace: None, events: None, rooms: Vec::new() };
     let model = ScriptedModel::start(scene, options).await?;
+    // Asked for once, Ctrl+C is ours, and not only when it is waited for: who reads that it stops the
+    // server may press it at once.
+    let mut pressed = pin!(tokio::signal::ctrl_c());
+    let at_once = poll_fn(|context| Poll::Ready(pressed.as_mut().poll(context))).await;
     let url = model.url();
     println!("{title} · seed {seed}");
     println!("listening on {url} · journal at {url}/_journal · Ctrl+C stops");
     println!();
     println!("  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any ANTHROPIC_MODEL=scripted");
-    tokio::signal::ctrl_c().await.context("cannot wait for Ctrl+C")?;
+    match at_once {
+        Poll::Ready(pressed) => pressed,
+        Poll::Pending => pressed.await,
+    }
+    .context("cannot wait for Ctrl+C")?;
     tokio::select! {
         () = model.stop() => println!("stopped"),
         _ = tokio::signal::ctrl_c() => println!("stopped at once"),
